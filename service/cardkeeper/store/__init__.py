@@ -1,0 +1,1 @@
+"""Where the fleet's state is kept: one interface, one conformance suite, many engines."""
