@@ -175,6 +175,7 @@ class Invalidation(_message.Message):
     CHANGES_FIELD_NUMBER: _builtins.int
     SKILL_IDS_FIELD_NUMBER: _builtins.int
     RESOLUTIONS_FIELD_NUMBER: _builtins.int
+    AGENT_REVISION_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Resource name, "agents/{agent}"."""
     agent_url: _builtins.str
@@ -195,6 +196,12 @@ class Invalidation(_message.Message):
     def resolutions(self) -> _containers.RepeatedCompositeFieldContainer[_resolution_pb2.Resolution]:
         """Fresh resolutions that the subscription asked for and that the agent still offers."""
 
+    @_builtins.property
+    def agent_revision(self) -> _revision_pb2.Revision:
+        """Revision of the agent's state that this tells of. A resolution of this agent with a lower Resolution.revision is no longer
+        true; one with this or a higher one is. (The frame's revision orders frames; in a difference it may be higher than this.)
+        """
+
     def __init__(
         self,
         *,
@@ -205,10 +212,11 @@ class Invalidation(_message.Message):
         changes: _change_pb2.ChangeSet | None = ...,
         skill_ids: _abc.Iterable[_builtins.str] | None = ...,
         resolutions: _abc.Iterable[_resolution_pb2.Resolution] | None = ...,
+        agent_revision: _revision_pb2.Revision | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "changes", b"changes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_url", b"agent_url", "cause", b"cause", "changes", b"changes", "removed", b"removed", "resolutions", b"resolutions", "skill_ids", b"skill_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "agent_url", b"agent_url", "cause", b"cause", "changes", b"changes", "removed", b"removed", "resolutions", b"resolutions", "skill_ids", b"skill_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -320,21 +328,29 @@ class Revalidate(_message.Message):
 
     AGENTS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    AGENT_REVISION_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """Why: "suspect" (unsettled evidence), "store-lost" (the shared store is away)."""
     @_builtins.property
     def agents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resource names; empty: all."""
 
+    @_builtins.property
+    def agent_revision(self) -> _revision_pb2.Revision:
+        """Of a suspected agent: revision of its state, as in Invalidation.agent_revision. A resolution with a higher
+        Resolution.revision may be trusted again.
+        """
+
     def __init__(
         self,
         *,
         agents: _abc.Iterable[_builtins.str] | None = ...,
         reason: _builtins.str = ...,
+        agent_revision: _revision_pb2.Revision | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "agents", b"agents", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
