@@ -103,6 +103,8 @@ class AgentRecord:
     """A validator answered "not modified" for a card that had changed: never send one again."""
     verified_at: float = 0.0
     """When the card was last verified, in seconds since the Unix epoch; 0: never."""
+    fetched_at: float = 0.0
+    """When the card was last fetched whole, not merely said to be unmodified; seconds since the Unix epoch."""
     lifetime: float = 0.0
     """Soft lifetime from verified_at on, in seconds."""
     failure: Failure | None = None
@@ -207,6 +209,10 @@ class Store(Protocol):
         The sequence is also set in the record and the card that are kept. Raises Conflict where the agent's record is not
         at `commit.expected`, StoreUnavailable where nothing was written.
         """
+        ...
+
+    async def agent(self, agent: str) -> AgentRecord | None:
+        """Return an agent's record as it is stored, or None. For catching up after a commit whose outcome is unknown."""
         ...
 
     async def touch(self, record: AgentRecord) -> None:

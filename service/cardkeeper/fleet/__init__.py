@@ -1,0 +1,1 @@
+"""The keeper of all agents: freshness, single flight, evidence, revisions, fan-out."""
