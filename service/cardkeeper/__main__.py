@@ -1,0 +1,5 @@
+"""`python -m cardkeeper`."""
+
+from cardkeeper.cli import main
+
+main()

@@ -1,0 +1,25 @@
+"""The command line: `cardkeeper serve | resolve | report | validate | watch | agents | card | fingerprint | …`.
+
+Exit codes: 0 done, 1 the answer is no (refused, drift, rejected), 2 wrong usage or unreadable input, 3 the service cannot be
+reached.
+"""
+
+import typer
+
+from cardkeeper.cli import cards, fleet, judge, observe, serve
+
+app = typer.Typer(
+    name="cardkeeper",
+    help="Discovery service for A2A fleets: keeps agent cards, finds drift, pushes invalidations.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for part in (serve, observe, fleet, cards, judge):
+    app.registered_commands.extend(part.app.registered_commands)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

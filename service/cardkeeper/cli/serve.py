@@ -1,0 +1,124 @@
+"""`cardkeeper serve`: run the service until it is told to stop."""
+
+import asyncio
+import importlib.util
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cardkeeper import __version__
+from cardkeeper.app import Application
+from cardkeeper.drift.model import ArtifactPolicy
+from cardkeeper.fetch.ip_policy import EgressPolicy
+from cardkeeper.fleet.policy import FleetPolicy
+from cardkeeper.settings import Settings
+from cardkeeper.store.base import StoreUnavailable
+
+app = typer.Typer()
+
+
+@app.command()
+def serve(
+    listen: Annotated[
+        str, typer.Option(envvar="CARDKEEPER_LISTEN", help="host:port; port 0 takes any free one.")
+    ] = "127.0.0.1:50051",
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="CARDKEEPER_DATA", help="SQLite file that state is kept in; none: memory only."),
+    ] = None,
+    allow_loopback: Annotated[bool, typer.Option(help="Fetch cards from this machine.")] = False,
+    allow_private: Annotated[bool, typer.Option(help="Fetch cards from private networks.")] = False,
+    allow_network: Annotated[
+        list[str] | None, typer.Option(help="Fetch cards from this network (CIDR); repeatable.")
+    ] = None,
+    discover: Annotated[bool, typer.Option(help="Keep agents that clients name by URL, unregistered.")] = True,
+    soft_ttl: Annotated[float, typer.Option(help="Seconds a card is fresh where its source says nothing.")] = 300.0,
+    hard_ttl: Annotated[float, typer.Option(help="Seconds a card is served while its source is away.")] = 86_400.0,
+    min_ttl: Annotated[float, typer.Option(help="Least seconds granted to a source's own max-age.")] = 30.0,
+    artifact_policy: Annotated[
+        ArtifactPolicy, typer.Option(help="What becomes of artifact parts that state no type.")
+    ] = ArtifactPolicy.CONFIRM,
+    patterns: Annotated[Path | None, typer.Option(help="TOML file of text patterns, beside the built-in ones.")] = None,
+    admin_token: Annotated[
+        str,
+        typer.Option(envvar="CARDKEEPER_ADMIN_TOKEN", show_default=False, help="Token for changing the fleet."),
+    ] = "",
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM certificate chain.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM private key.")] = None,
+    log_level: Annotated[str, typer.Option(envvar="CARDKEEPER_LOG_LEVEL")] = "INFO",
+) -> None:
+    """Run the service until SIGINT or SIGTERM; both drain it, a second one ends it at once."""
+    try:
+        logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        settings = Settings(
+            listen=listen,
+            data=data,
+            egress=EgressPolicy(
+                allow_loopback=allow_loopback, allow_private=allow_private, allow_networks=tuple(allow_network or ())
+            ),
+            fleet=FleetPolicy(
+                discover=discover,
+                soft_lifetime=soft_ttl,
+                hard_lifetime=hard_ttl,
+                min_lifetime=min(min_ttl, soft_ttl),
+            ),
+            artifact_policy=artifact_policy,
+            patterns=patterns,
+            admin_token=admin_token,
+            tls_certificate=tls_cert,
+            tls_key=tls_key,
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        _runner()(_serve(settings))
+    except (StoreUnavailable, OSError, ValueError) as error:
+        print(f"cardkeeper: {error}", file=sys.stderr)
+        raise typer.Exit(3) from error
+
+
+def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """uvloop where it is installed: about a tenth faster."""
+    if importlib.util.find_spec("uvloop"):
+        import uvloop
+
+        return uvloop.run
+    return asyncio.run
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with Application(settings) as service:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, _asked_to_stop, stop)
+        _greet(settings, service)
+        await stop.wait()
+        print("draining", flush=True)
+    print("stopped", flush=True)
+
+
+def _asked_to_stop(stop: asyncio.Event) -> None:
+    if stop.is_set():
+        # The second time means now: the store is safe at any instant.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+    stop.set()
+
+
+def _greet(settings: Settings, service: Application) -> None:
+    host = settings.listen.rpartition(":")[0]
+    kept = f"{settings.data}" if settings.data else "memory only (--data FILE keeps it)"
+    print(
+        f"cardkeeper {__version__} listens on {host}:{service.port}\n"
+        f"  state  {kept}; {len(service.registry)} agents, revision {service.registry.revisions.sequence}\n"
+        f"  try    cardkeeper resolve http://127.0.0.1:9999 SKILL --server {host}:{service.port}\n"
+        f"  stop   Ctrl-C",
+        flush=True,
+    )
