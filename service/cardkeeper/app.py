@@ -60,20 +60,14 @@ class Application:
         self.port = 0
         self._stack = AsyncExitStack()
         self._scope = TaskScope()
-        self.registry = Registry(
-            self.store, RevisionLog(Fanout()), self.clock, settings.fleet, self._scope
-        )
-        refetcher = Refetcher(
-            self.registry, self.fetcher, self.clock, settings.fleet, self._scope, self.statistics
-        )
+        self.registry = Registry(self.store, RevisionLog(Fanout()), self.clock, settings.fleet, self._scope)
+        refetcher = Refetcher(self.registry, self.fetcher, self.clock, settings.fleet, self._scope, self.statistics)
         fleet = settings.fleet
         requested = Budget(self.clock, burst=fleet.agent_refetch_burst, interval=fleet.agent_refetch_interval)
         self.keeper = Keeper(self.registry, refetcher, self.clock, fleet, requested)
         investigator = Investigator(self.registry, refetcher, self.clock, fleet, self.statistics)
         patterns = load_patterns(settings.patterns.read_text("utf-8") if settings.patterns else None)
-        self.judge = Judge(
-            self.registry, investigator, self.clock, patterns, settings.artifact_policy, self.statistics
-        )
+        self.judge = Judge(self.registry, investigator, self.clock, patterns, settings.artifact_policy, self.statistics)
         self._schedule = RefreshSchedule(self.registry, refetcher, self.clock, fleet, self._scope)
         rules = Rules()
         frames = Frames(self.registry, self.clock)

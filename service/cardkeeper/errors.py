@@ -100,7 +100,9 @@ class NotOffered(CardkeeperError):
 
     default_reason = "MODE_NOT_OFFERED"
 
-    def __init__(self, message: str, *, reason: str | None = None, offered: Sequence[str] = (), **metadata: str) -> None:
+    def __init__(
+        self, message: str, *, reason: str | None = None, offered: Sequence[str] = (), **metadata: str
+    ) -> None:
         super().__init__(message, reason=reason, metadata=metadata)
         self.offered = tuple(offered)
 

@@ -10,8 +10,8 @@ import grpc
 import typer
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from grpc_status import rpc_status
 from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 
 from cardkeeper.v1 import agent_ref_pb2, error_reason_pb2
 
@@ -20,9 +20,7 @@ REFUSED, USAGE, UNREACHABLE = 1, 2, 3
 Server = Annotated[str, typer.Option("--server", envvar="CARDKEEPER_SERVER", help="host:port of the service.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for an answer.")]
-Token = Annotated[
-    str, typer.Option(envvar="CARDKEEPER_ADMIN_TOKEN", show_default=False, help="The operators' token.")
-]
+Token = Annotated[str, typer.Option(envvar="CARDKEEPER_ADMIN_TOKEN", show_default=False, help="The operators' token.")]
 CaFile = Annotated[
     str, typer.Option("--tls-ca", envvar="CARDKEEPER_TLS_CA", help="PEM of the service's CA; empty: plain text.")
 ]

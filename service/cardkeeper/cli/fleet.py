@@ -29,7 +29,9 @@ Agent = Annotated[str, typer.Argument(help="URL, agents/ID, or ID.")]
 
 
 @app.command()
-def agents(server: Server = DEFAULT_SERVER, tls_ca: CaFile = "", timeout: Timeout = 15.0, as_json: AsJson = False) -> None:
+def agents(
+    server: Server = DEFAULT_SERVER, tls_ca: CaFile = "", timeout: Timeout = 15.0, as_json: AsJson = False
+) -> None:
     """List the agents whose cards are kept."""
     found: list[agent_pb2.Agent] = []
     with connected(server, tls_ca) as channel:

@@ -1,12 +1,10 @@
 """`cardkeeper resolve | find | report | validate | watch`: what a client of the service does, by hand."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Annotated
 
-import grpc
 import typer
 from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
@@ -199,7 +197,7 @@ def watch(
 ) -> None:
     """Print what the service tells of changes, one line each, until Ctrl-C."""
     name = f"SEVERITY_{min_severity.upper()}"
-    if name not in change_pb2.Severity.keys():
+    if name not in dict(change_pb2.Severity.items()):
         stop("--min-severity is cosmetic, compatible or breaking", USAGE)
     subscribe = invalidation_pb2.Subscribe(
         subscription_id=1,

@@ -84,7 +84,7 @@ def serve(
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """uvloop where it is installed: about a tenth faster."""
+    """Uvloop where it is installed: about a tenth faster."""
     if importlib.util.find_spec("uvloop"):
         import uvloop
 

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from cardkeeper.card.change import ChangeSet
@@ -138,10 +139,8 @@ class Investigator:
             occurred_at=self._clock.now(),
         )
         commit = Commit(expected=record.sequence, event=event, record=replace(record, suspicion=suspicion))
-        try:
+        with suppress(Conflict):  # somebody else's commit came first: another report's suspicion, or a newer card
             await self._registry.commit(commit, state.card)
-        except Conflict:
-            pass  # somebody else's commit came first: another report's suspicion, or a newer card
         return self._registry.by_id(record.id)
 
     async def _record(

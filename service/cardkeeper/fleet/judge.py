@@ -116,7 +116,9 @@ class Judge:
         self._statistics.judgements += 1
         policy = policy or self._policy
         found = judge_artifact(snapshot, negotiated.skill_id, parts)
-        worth_a_fetch = tuple(item for item in found.evidence if not item.untyped or policy is not ArtifactPolicy.LENIENT)
+        worth_a_fetch = tuple(
+            item for item in found.evidence if not item.untyped or policy is not ArtifactPolicy.LENIENT
+        )
         call = Call(skill_id=negotiated.skill_id)
         judgement = await self._settle(negotiated, snapshot, call, worth_a_fetch, reporter=reporter, timeout=timeout)
         accepted = artifact_accepted(found, policy, judgement.verdict)
@@ -125,7 +127,11 @@ class Judge:
     async def snapshot(self, negotiated: Negotiated) -> Card:
         """Return the card that was negotiated with, however long ago. Raises NotFound."""
         state = self._registry.by_id(negotiated.agent_id)
-        if state is not None and state.card is not None and state.card.skill_fingerprint == negotiated.skill_fingerprint:
+        if (
+            state is not None
+            and state.card is not None
+            and state.card.skill_fingerprint == negotiated.skill_fingerprint
+        ):
             return state.card
         key = f"{negotiated.agent_id} {negotiated.skill_fingerprint}"
         card = await self._snapshots.get(key)

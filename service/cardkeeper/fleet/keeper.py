@@ -123,7 +123,9 @@ class Keeper:
             state = self.lookup(ref)
             event = self._event(state.record, EventKind.REMOVED, compare(state.card, None))
             try:
-                return await self._registry.commit(Commit(expected=state.record.sequence, event=event, record=None), None)
+                return await self._registry.commit(
+                    Commit(expected=state.record.sequence, event=event, record=None), None
+                )
             except Conflict:
                 continue  # a fetch changed it in between: remove what it is now
 
@@ -216,9 +218,7 @@ class Keeper:
                 retry_after=60.0,
             )
 
-    def _refusal(
-        self, state: AgentState, failure: Failure, error: CardkeeperError | None = None
-    ) -> CardkeeperError:
+    def _refusal(self, state: AgentState, failure: Failure, error: CardkeeperError | None = None) -> CardkeeperError:
         """Why an agent that is kept cannot be answered for."""
         wait = max(failure.retry_at - self._clock.now(), 0.1)
         metadata = {"agent": state.name, **(error.metadata if error else {})}

@@ -74,9 +74,7 @@ def _check_capabilities(card: Card, need: Need, agent: str) -> None:
         (need.push_notifications, card.push_notifications, "push_notifications"),
     ):
         if wanted and not offered:
-            raise NotOffered(
-                f"{agent} does not offer {name}", reason="CAPABILITY_ABSENT", agent=agent, capability=name
-            )
+            raise NotOffered(f"{agent} does not offer {name}", reason="CAPABILITY_ABSENT", agent=agent, capability=name)
 
 
 def _mode_refusal(skill: Skill, need: Need, agent: str) -> NotOffered | None:

@@ -11,8 +11,8 @@ from cardkeeper.card.change import ChangeSet
 from cardkeeper.card.compare import compare
 from cardkeeper.card.model import Card
 from cardkeeper.clock import Clock
-from cardkeeper.errors import CardkeeperError, CardUnavailable, EgressRefused, Exhausted
 from cardkeeper.drift.model import Verdict
+from cardkeeper.errors import CardkeeperError, CardUnavailable, EgressRefused, Exhausted
 from cardkeeper.fetch.address import agent_id_for
 from cardkeeper.fetch.base import CardRequest, CardResponse, Fetcher
 from cardkeeper.fleet.agent_state import AgentState
@@ -150,7 +150,9 @@ class Refetcher:
     ) -> Fetched:
         card = response.card
         if card is None:
-            raise CardUnavailable("the source says 'not modified' although no card is held", metadata={"cause": "http-304"})
+            raise CardUnavailable(
+                "the source says 'not modified' although no card is held", metadata={"cause": "http-304"}
+            )
         changes = compare(old, card)
         counted = old is not None and changes.surface_changed
         record = replace(
@@ -188,9 +190,7 @@ class Refetcher:
         count = state.record.failure.count + 1 if state.record.failure else 1
         wait = min(self._policy.first_backoff * 2.0 ** min(count - 1, 32), self._policy.max_backoff)
         now = self._clock.now()
-        failure = Failure(
-            reason=error.reason, message=error.message, count=count, failed_at=now, retry_at=now + wait
-        )
+        failure = Failure(reason=error.reason, message=error.message, count=count, failed_at=now, retry_at=now + wait)
         await self._registry.touch(replace(state.record, failure=failure), state.card)
         return Fetched(state=self._registry.by_url(agent_url), error=error)
 
@@ -198,7 +198,9 @@ class Refetcher:
         """The record after its card was verified."""
         policy = self._policy
         stated = response.max_age
-        lifetime = policy.soft_lifetime if stated is None else min(max(stated, policy.min_lifetime), policy.max_lifetime)
+        lifetime = (
+            policy.soft_lifetime if stated is None else min(max(stated, policy.min_lifetime), policy.max_lifetime)
+        )
         unmodified = response.card is None
         return replace(
             record,

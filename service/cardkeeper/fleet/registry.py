@@ -24,7 +24,9 @@ class Registry:
     Reads are plain look-ups. Every write goes through `commit` or `touch`.
     """
 
-    def __init__(self, store: Store, revisions: RevisionLog, clock: Clock, policy: FleetPolicy, scope: TaskScope) -> None:
+    def __init__(
+        self, store: Store, revisions: RevisionLog, clock: Clock, policy: FleetPolicy, scope: TaskScope
+    ) -> None:
         self.store = store
         self.revisions = revisions
         self._clock = clock
@@ -88,7 +90,9 @@ class Registry:
                 event = await self.store.commit(commit)
             except StoreUnavailable as error:
                 self._in_doubt = True
-                raise Unavailable(f"the store took no change: {error}", reason="STORE_UNAVAILABLE", retry_after=1.0) from error
+                raise Unavailable(
+                    f"the store took no change: {error}", reason="STORE_UNAVAILABLE", retry_after=1.0
+                ) from error
             if commit.record is None:
                 self._drop(commit.event.agent)
             else:

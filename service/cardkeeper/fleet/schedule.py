@@ -51,7 +51,7 @@ class RefreshSchedule:
                     heapq.heappush(heap, (self.due(state), state.record.id))
             now = self._clock.monotonic()
             while heap and heap[0][0] <= now:
-                due, agent_id = heapq.heappop(heap)
+                _, agent_id = heapq.heappop(heap)
                 current = self._registry.by_id(agent_id)
                 if current is None:
                     planned.pop(agent_id, None)

@@ -22,12 +22,15 @@ WEIGHTS = (
 """Reason and weight, strongest first."""
 
 
+ANY = Need(skill_id="")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Free text ranks; everything else filters."""
 
     text: str = ""
-    need: Need = Need(skill_id="")
+    need: Need = ANY
     tags: tuple[str, ...] = ()
 
 
@@ -79,7 +82,13 @@ def _hit(state: AgentState, skill: Skill, question: Question, words: tuple[str, 
         return None
     weights = dict(WEIGHTS)
     score = sum(weights[reason] * share for reason, share in reasons.items())
-    return Hit(state=state, skill=skill, need=wanted, score=score, reasons=tuple(name for name, _ in WEIGHTS if name in reasons))
+    return Hit(
+        state=state,
+        skill=skill,
+        need=wanted,
+        score=score,
+        reasons=tuple(name for name, _ in WEIGHTS if name in reasons),
+    )
 
 
 def _reasons(skill: Skill, text: str, words: tuple[str, ...]) -> dict[str, float]:

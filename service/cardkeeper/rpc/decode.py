@@ -2,9 +2,9 @@
 
 from google.protobuf.duration_pb2 import Duration
 
+from cardkeeper.drift.artifact import read_artifact
 from cardkeeper.drift.model import ArtifactPolicy, Binding, Call, Part, PartKind
 from cardkeeper.drift.outcome import Observation, observation_from_summary, read_outcome
-from cardkeeper.drift.artifact import read_artifact
 from cardkeeper.drift.wire import proto_to_json
 from cardkeeper.errors import InvalidInput
 from cardkeeper.fetch.address import canonical_agent_url

@@ -173,7 +173,7 @@ def agent(state: AgentState, epoch: str, monotonic: float) -> agent_pb2.Agent:
         display_name=clip(card.name, MAX_TEXT) if card else "",
         registered=record.registered,
         card_state=_card_state(state),
-        freshness=resolution_pb2.Freshness.ValueType(state.freshness(monotonic).value) if card else None,
+        freshness=resolution_pb2.Freshness.ValueType(state.freshness(monotonic).value if card else 0),
         card_url=clip(record.card_url, 2048),
         skill_fingerprint=record.skill_fingerprint,
         card_digest=record.card_digest,

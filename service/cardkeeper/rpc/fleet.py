@@ -45,9 +45,7 @@ class Fleet:
         del caller
         after = read_token(request.page_token, request)
         size = page_size(request.page_size, default=50, maximum=1000)
-        rest = sorted(
-            (state for state in self._registry if state.record.id > after), key=lambda state: state.record.id
-        )
+        rest = sorted((state for state in self._registry if state.record.id > after), key=lambda state: state.record.id)
         page = rest[:size]
         return pb.ListAgentsResponse(
             agents=[self._agent(state) for state in page],
@@ -91,15 +89,13 @@ class Fleet:
         state = self._keeper.lookup(decode.agent_ref(request.agent))
         newer, new_card = await self._card(state, request.new_digest)
         if request.old_digest:
-            _, old_card = await self._card(state, request.old_digest)
+            old_card: Card | None = (await self._card(state, request.old_digest))[1]
         else:
             earlier = await self._registry.store.cards(state.record.id, before=newer.sequence, limit=1)
             old_card = (await self._card(state, earlier[0].card_digest))[1] if earlier else None
         return pb.DiffCardsResponse(changes=encode.change_set(compare(old_card, new_card)))
 
-    async def list_drift_events(
-        self, request: pb.ListDriftEventsRequest, caller: Caller
-    ) -> pb.ListDriftEventsResponse:
+    async def list_drift_events(self, request: pb.ListDriftEventsRequest, caller: Caller) -> pb.ListDriftEventsResponse:
         """List drift events, newest first."""
         del caller
         agent_id = ""

@@ -1,5 +1,7 @@
-"""How far a client is behind, judged by its acknowledgements: a client that never reads lets thousands of frames through
-before the transport notices."""
+"""How far a client is behind, judged by its acknowledgements.
+
+The transport does not tell: a client that never reads absorbs thousands of frames before a write blocks.
+"""
 
 from cardkeeper.clock import Clock
 

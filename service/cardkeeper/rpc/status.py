@@ -69,7 +69,7 @@ def status_of(error: CardkeeperError) -> status_pb2.Status:
     return status
 
 
-async def abort(context: "grpc.aio.ServicerContext[object, object]", error: CardkeeperError) -> None:
+async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: CardkeeperError) -> None:
     """End a call with an error; raises grpc's abort, never returns."""
     status = rpc_status.to_status(status_of(error))
     trailers = tuple(status.trailing_metadata or ())
@@ -139,9 +139,9 @@ def fit(items: Sequence[str], budget: int) -> tuple[list[str], bool]:
     """Take items from the front while they fit into a number of bytes; say whether some were left out."""
     taken: list[str] = []
     for item in items:
-        item = clip(item, MAX_WORD)
-        budget -= len(item.encode()) + 3
+        text = clip(item, MAX_WORD)
+        budget -= len(text.encode()) + 3
         if budget < 0:
             return taken, True
-        taken.append(item)
+        taken.append(text)
     return taken, False

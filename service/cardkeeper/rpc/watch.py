@@ -6,9 +6,8 @@ timer of its own.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
-
-import grpc
 
 from cardkeeper.card.change import Severity
 from cardkeeper.clock import Clock
@@ -26,6 +25,8 @@ from cardkeeper.rpc.lag import Lag
 from cardkeeper.rpc.rules import Rules
 from cardkeeper.rpc.stream_policy import StreamPolicy
 from cardkeeper.v1 import change_pb2, discovery_service_pb2, invalidation_pb2
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING_STEPS = 64
 """Steps of one client that wait for the writer; the reader stops reading beyond."""
@@ -105,7 +106,7 @@ class WatchStream:
     async def _read(self) -> None:
         """Take steps in until the client has no more to say; a client may go on reading after that."""
         try:
-            while (raw := await self._context.read()) is not grpc.aio.EOF:
+            while isinstance(raw := await self._context.read(), bytes):
                 request = discovery_service_pb2.WatchInvalidationsRequest.FromString(raw)
                 self._rules.check(request)
                 match request.WhichOneof("step"):
@@ -198,6 +199,7 @@ class WatchEndpoint:
         self._make = make
         self._policy = policy
         self._streams: set[WatchStream] = set()
+        self._none_left = asyncio.Event()
         self._draining = False
         self._beat = 0
 
@@ -215,10 +217,13 @@ class WatchEndpoint:
             )
         stream = self._make(context)
         self._streams.add(stream)
+        self._none_left.clear()
         try:
             await stream.run()
         finally:
             self._streams.discard(stream)
+            if not self._streams:
+                self._none_left.set()
 
     async def pulse_for_ever(self) -> None:
         """Give every stream its pulse once a bookmark interval, a tenth of them at a time."""
@@ -232,13 +237,17 @@ class WatchEndpoint:
     async def drain(self, timeout: float) -> None:
         """Say goodbye to every client, and wait for the streams to end; new ones are refused from now on."""
         self._draining = True
+        if not self._streams:
+            return
         # The more have to find a new home, the longer they spread their coming.
         within = min(1.0 + len(self._streams) / 500, 30.0)
         for stream in list(self._streams):
             stream.drain(within)
-        deadline = asyncio.get_running_loop().time() + timeout
-        while self._streams and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.02)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._none_left.wait()
+        except TimeoutError:
+            log.warning("%d streams did not end in time", len(self._streams))
 
 
 def _subscription(message: invalidation_pb2.Subscribe) -> Subscription:

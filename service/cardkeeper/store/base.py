@@ -4,6 +4,7 @@ A commit is the only way to take a revision, and it is atomic: compare with what
 the agent's record, its card and the event. Coherence lives here; caches are elsewhere.
 """
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -177,8 +178,15 @@ class History:
     """Bounds of what an engine keeps; older entries are evicted, oldest first."""
 
     events: int = 10_000
+    """Entries of the revision log. The cards of a removed agent go with the last entry that names it."""
     cards_per_agent: int = 64
+    """The card that an agent's record names is among them and is never evicted."""
     drift_records: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Refuse bounds below 1: sequences and numbers go on from the newest entry that is kept."""
+        if min(self.events, self.cards_per_agent, self.drift_records) < 1:
+            raise ValueError("every bound of the history is at least 1")
 
 
 class Conflict(Exception):
@@ -191,6 +199,11 @@ class Compacted(Exception):
 
 class StoreUnavailable(Exception):
     """The engine does not answer, is damaged, or refuses to write; the message says which and what to do."""
+
+
+def new_epoch() -> str:
+    """Return the id of a revision log that begins now."""
+    return secrets.token_hex(8)
 
 
 class Store(Protocol):
@@ -207,7 +220,8 @@ class Store(Protocol):
         """Take the next revision for one change, durably, and return its event with the sequence set.
 
         The sequence is also set in the record and the card that are kept. Raises Conflict where the agent's record is not
-        at `commit.expected`, StoreUnavailable where nothing was written.
+        at `commit.expected`, StoreUnavailable where nothing was written; or where the deadline passed or the caller was
+        cancelled while the engine was writing: then it is there whole or not at all, and any later call sees which.
         """
         ...
 
