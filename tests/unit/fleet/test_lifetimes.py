@@ -1,8 +1,8 @@
 """Freshness, consistency and budgets, on a clock that only moves when told."""
 
 import pytest
-
 from cardkeeper.card.parse import parse_card
+
 from cardkeeper.clock import ManualClock
 from cardkeeper.errors import RevisionMismatch
 from cardkeeper.fleet.agent_state import AgentState, Freshness, agent_state
