@@ -35,7 +35,7 @@ def decode(kind: type[Record], text: str) -> Record:
     """Return the record of that type. Raises Undecodable, naming the field."""
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Undecodable(f"no {kind.__name__}: {error}") from error
     version = document.get("v") if isinstance(document, dict) else None
     if type(version) is not int:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+
 from cardkeeper.store.base import History, Store
 from cardkeeper.store.memory import MemoryStore
 from cardkeeper.store.sqlite import SqliteStore

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+
 from cardkeeper.store.base import Compacted, Conflict, EventKind, Failure, History, Store, StoreUnavailable, Suspicion
 from store_records import EVIDENCE, change_to, held_sequence, removal, stored_card, without_card
 
