@@ -13,6 +13,7 @@ import pytest
 
 from cardkeeper.store.base import StoreUnavailable
 from cardkeeper.store.sqlite import BACKLOG, SqliteStore
+from cardkeeper.store.sqlite_database import SqliteDatabase
 from store_records import change_to, drift_of, held_sequence
 
 
@@ -81,6 +82,36 @@ async def test_a_disk_that_hangs_fails_calls_by_their_deadline_and_holds_up_noth
         await asyncio.sleep(0.001)
     assert await store.events_after(0) == ()  # none of them had begun: all were taken back
     assert (await store.commit(change_to("a", "d1", expected=0))).sequence == 1
+    await store.close()
+
+
+@pytest.mark.parametrize("gives_up", ["cancelled", "deadline"])
+async def test_a_commit_that_had_begun_when_its_caller_gave_up_is_there_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gives_up: str
+):
+    store = SqliteStore(tmp_path / "store.db", timeout=5 if gives_up == "cancelled" else 0.1)
+    await store.open()
+    begun, disk = threading.Event(), threading.Event()
+
+    def evict_slowly(database: SqliteDatabase, bound: int) -> None:
+        begun.set()
+        assert disk.wait(10)
+
+    monkeypatch.setattr(SqliteDatabase, "_evict_events", evict_slowly)
+    commit = asyncio.create_task(store.commit(change_to("a", "d1", expected=0)))
+    while not begun.is_set():
+        await asyncio.sleep(0.001)
+    if gives_up == "cancelled":
+        commit.cancel()
+    (outcome,) = await asyncio.gather(commit, return_exceptions=True)
+    assert isinstance(outcome, asyncio.CancelledError if gives_up == "cancelled" else StoreUnavailable)
+    disk.set()
+    record = await store.agent("a")
+    card = await store.card("a", "d1")
+    log = await store.events_after(0)
+    assert record is not None
+    assert card is not None
+    assert [record.sequence, card.sequence, *(event.sequence for event in log)] == [1, 1, 1]
     await store.close()
 
 

@@ -62,7 +62,8 @@ _ADVICE = {
 def refusal(path: Path, error: sqlite3.Error | OSError | Undecodable) -> StoreUnavailable:
     """Return what to tell: the file, what is wrong with it, and what to do."""
     if isinstance(error, sqlite3.Error):
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        # An error without a code is Python's own: text in the file that is no UTF-8.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         return StoreUnavailable(f"{path}: {_ADVICE.get(code, 'SQLite refuses')} ({name}: {error})")
     if isinstance(error, OSError):

@@ -159,7 +159,33 @@ async def test_a_missing_folder_and_a_folder_in_the_files_place_are_refused(tmp_
     assert "folder" in await refused(tmp_path / "folder")
 
 
-@pytest.mark.parametrize("statement", ["UPDATE agent SET record = '{'", "UPDATE agent SET record = '{\"v\": 1}'"])
+def spoil_table(path: Path, table: str) -> None:
+    """Overwrite the root page of a table."""
+    connection = sqlite3.connect(path)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xaa" * size
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("table", ["agent", "event", "card", "drift", "card_of_agent"])
+async def test_damage_anywhere_in_the_file_is_said_at_opening(path: Path, table: str):
+    await written(path)
+    spoil_table(path, table)
+    assert "damaged" in await refused(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE agent SET record = '{'",
+        "UPDATE agent SET record = '{\"v\": 1}'",
+        "UPDATE agent SET record = CAST(X'fffe' AS TEXT)",
+        "UPDATE agent SET record = 5",
+    ],
+)
 async def test_an_illegible_agent_is_damage_and_said_at_opening(path: Path, statement: str):
     await written(path)
     edit(path, statement)
