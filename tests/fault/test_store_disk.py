@@ -51,7 +51,7 @@ async def pragma(store: SqliteStore, text: str) -> None:
 
 
 async def test_another_programs_lock_delays_is_said_and_passes(tmp_path: Path):
-    store = SqliteStore(tmp_path / "store.db", timeout=0.4)
+    store = SqliteStore(tmp_path / "store.db", timeout=1)
     await store.open()
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -65,14 +65,14 @@ async def test_another_programs_lock_delays_is_said_and_passes(tmp_path: Path):
 
 
 async def test_a_disk_that_hangs_fails_calls_by_their_deadline_and_holds_up_nothing_else(tmp_path: Path):
-    store = SqliteStore(tmp_path / "store.db", timeout=0.2)
+    store = SqliteStore(tmp_path / "store.db", timeout=1)
     await store.open()
     disk = threading.Event()
     hanging = asyncio.create_task(store._thread.run(10, disk.wait))
     begun = time.monotonic()
     commits = [store.commit(change_to(str(number), "d1", expected=0)) for number in range(BACKLOG + 10)]
     results = await asyncio.gather(*commits, return_exceptions=True)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 5
     assert all(isinstance(result, StoreUnavailable) for result in results)
     assert sum("calls wait already" in str(result) for result in results) >= 10
     assert "slow or failing disk" in str(results[0])
@@ -89,7 +89,7 @@ async def test_a_disk_that_hangs_fails_calls_by_their_deadline_and_holds_up_noth
 async def test_a_commit_that_had_begun_when_its_caller_gave_up_is_there_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gives_up: str
 ):
-    store = SqliteStore(tmp_path / "store.db", timeout=5 if gives_up == "cancelled" else 0.1)
+    store = SqliteStore(tmp_path / "store.db", timeout=5 if gives_up == "cancelled" else 1)
     await store.open()
     begun, disk = threading.Event(), threading.Event()
 
