@@ -124,7 +124,7 @@ def _states(stated: frozenset[tuple[str, str]], wanted: frozenset[tuple[str, str
 
 
 def _parameters(text: str) -> frozenset[tuple[str, str]]:
-    found = {}
+    found: dict[str, str] = {}
     for match in _PARAMETER.finditer(text):
         name, token, quoted = match.groups()
         if name is None or name.lower() == "q":  # q is a weight of Accept, no parameter of the type
