@@ -49,4 +49,3 @@ class Fetcher(Protocol):
     async def close(self) -> None:
         """Close connections."""
         ...
-

@@ -110,5 +110,7 @@ def classify(address: IPv4Address | IPv6Address) -> AddressRange:
     """
     if address in NAT64:
         embedded = classify(IPv4Address(int(address) & 0xFFFFFFFF))
-        return embedded if embedded.reach is Reach.PUBLIC else AddressRange(NAT64, f"nat64-{embedded.rule}", Reach.NEVER)
+        return (
+            embedded if embedded.reach is Reach.PUBLIC else AddressRange(NAT64, f"nat64-{embedded.rule}", Reach.NEVER)
+        )
     return next(block for block in RANGES if address in block.network)
