@@ -26,28 +26,48 @@ class Gap(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """Finite, whether or not history reaches back."""
+class Missed:
+    """What the store knows of the time that a client was away.
 
-    events: tuple[Event, ...]
-    """In the order of revisions, one an agent (and one more where it is suspect)."""
+    Loading it takes time in which the fleet moves on. What moves comes through the client's mailbox; the rest is made from
+    the state of one instant by `events`.
+    """
+
+    history: tuple[Event, ...]
+    """Up to the revision at which the client's mailbox began to take events in; one an agent."""
+    held: Mapping[str, Card | None]
+    """The cards that the client holds of agents that had another one, or were gone, when they were looked up."""
     gap: Gap | None = None
     """The client must drop what it did not list as held."""
 
+    def events(self, registry: Registry, subscription: Subscription) -> list[Event]:
+        """Return what the client is to be told of beside its mailbox, so that it knows everything up to now."""
+        told = list(self.history)
+        known = {event.agent for event in told}
+        for agent_id, card in self.held.items():
+            if agent_id not in known:
+                told += _against_held(registry, subscription, agent_id, card)
+        told += (
+            _event(state, EventKind.SUSPECTED)
+            for state in registry
+            if state.record.suspicion is not None and subscription.covers(state.record.id, state.record.agent_url)
+        )
+        return told
 
-async def difference(
+
+async def load_missed(
     registry: Registry,
     subscription: Subscription,
     resume_from: Revision | None,
     held: Mapping[str, str],
-    upto: int,
-) -> Difference:
-    """Return what a client is to be told of so that it knows everything up to revision `upto`.
+) -> Missed:
+    """Load what happened after `resume_from` until now, and the cards of `held`: skill fingerprints by agent id.
 
-    `held` maps agent ids to the skill fingerprints that the client holds. Raises StoreUnavailable.
+    Raises StoreUnavailable.
     """
-    told: dict[tuple[str, bool], Event] = {}
-    gap = None
+    upto = registry.revisions.sequence
+    gap: Gap | None = None
+    history: tuple[Event, ...] = ()
     if resume_from is not None:
         if resume_from.epoch != registry.revisions.epoch or resume_from.sequence > upto:
             gap = Gap.EPOCH_CHANGED
@@ -57,47 +77,41 @@ async def difference(
             except Compacted:
                 gap = Gap.COMPACTED
             else:
-                told = _coalesced(subscription, [event for event in missed if event.sequence <= upto])
-    for agent_id, fingerprint in held.items():
-        if (agent_id, False) not in told:
-            event = await _against_held(registry, subscription, agent_id, fingerprint, upto)
-            if event is not None:
-                told[agent_id, False] = event
-    for state in registry:
-        record = state.record
-        if record.suspicion is not None and subscription.covers(record.id, record.agent_url):
-            told[record.id, True] = _event(state, EventKind.SUSPECTED)
-    return Difference(events=tuple(sorted(told.values(), key=lambda event: event.sequence)), gap=gap)
+                history = _coalesced(subscription, [event for event in missed if event.sequence <= upto])
+    differing = {
+        agent_id: fingerprint
+        for agent_id, fingerprint in held.items()
+        if (state := registry.by_id(agent_id)) is None or state.record.skill_fingerprint != fingerprint
+    }
+    cards = {agent_id: await _snapshot(registry, agent_id, fingerprint) for agent_id, fingerprint in differing.items()}
+    return Missed(history=history, held=cards, gap=gap)
 
 
-def _coalesced(subscription: Subscription, events: list[Event]) -> dict[tuple[str, bool], Event]:
+def _coalesced(subscription: Subscription, events: list[Event]) -> tuple[Event, ...]:
     box = Mailbox(wake=lambda: None)
     box.subscriptions[subscription.id] = subscription
     for event in events:
         box.offer(event)
     # Old suspicions are left to the present state: they may have been settled since.
-    return {(event.agent, False): event for event in box.take() if event.kind is not EventKind.SUSPECTED}
+    return tuple(event for event in box.take() if event.kind is not EventKind.SUSPECTED)
 
 
-async def _against_held(
-    registry: Registry, subscription: Subscription, agent_id: str, fingerprint: str, upto: int
-) -> Event | None:
+def _against_held(registry: Registry, subscription: Subscription, agent_id: str, card: Card | None) -> list[Event]:
     state = registry.by_id(agent_id)
-    if state is None:
-        gone = Event(
-            kind=EventKind.REMOVED,
-            agent=agent_id,
-            agent_url="",
-            cause=Cause.OPERATOR,
-            changes=compare(await _snapshot(registry, agent_id, fingerprint), None),
-            sequence=upto,
-        )
-        return gone if not subscription.agents or agent_id in subscription.agents else None
-    if state.record.skill_fingerprint == fingerprint:
-        return None
-    changes = compare(await _snapshot(registry, agent_id, fingerprint), state.card)
-    event = _event(state, EventKind.CHANGED, changes)
-    return event if subscription.wants(event) else None
+    if state is not None:
+        event = _event(state, EventKind.CHANGED, compare(card, state.card))
+        return [event] if subscription.wants(event) else []
+    if subscription.agents and agent_id not in subscription.agents:
+        return []
+    gone = Event(
+        kind=EventKind.REMOVED,
+        agent=agent_id,
+        agent_url="",
+        cause=Cause.OPERATOR,
+        changes=compare(card, None),
+        sequence=registry.revisions.sequence,
+    )
+    return [gone]
 
 
 async def _snapshot(registry: Registry, agent_id: str, fingerprint: str) -> Card | None:

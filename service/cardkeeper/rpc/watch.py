@@ -12,7 +12,7 @@ from collections.abc import Callable
 from cardkeeper.card.change import Severity
 from cardkeeper.clock import Clock
 from cardkeeper.errors import CardkeeperError, Exhausted, InvalidInput, Unavailable
-from cardkeeper.fleet.difference import Gap, difference
+from cardkeeper.fleet.difference import Gap, load_missed
 from cardkeeper.fleet.mailbox import Mailbox
 from cardkeeper.fleet.negotiation import Need
 from cardkeeper.fleet.registry import Registry
@@ -59,25 +59,24 @@ class WatchStream:
         """Highest revision on the stream so far."""
         self._bookmark_due = False
         self._ending: CardkeeperError | None = None
+        self._writer: asyncio.Task[None] | None = None
         self._draining: float | None = None
         self._lag = Lag(clock, policy.ack_timeout)
 
     async def run(self) -> None:
         """Serve the client until it goes, or until the service has to end the stream with an error."""
         reader = asyncio.create_task(self._read(), name="watch reader")
+        self._writer = asyncio.create_task(self._write_for_ever(), name="watch writer")
         try:
-            while self._ending is None:
-                await self._awake.wait()
-                self._awake.clear()
-                await self._write_what_is_due()
-                if self._draining is not None:
-                    await self._write(self._frames.draining(self._at(self._sent), self._draining), self._sent)
-                    return
-            raise self._ending
+            await asyncio.wait((self._writer,))
+            if self._ending is not None:
+                raise self._ending
+            await self._writer
         finally:
             self._fanout.drop(self._mailbox)
             reader.cancel()
-            await asyncio.gather(reader, return_exceptions=True)
+            self._writer.cancel()
+            await asyncio.gather(reader, self._writer, return_exceptions=True)
 
     def pulse(self) -> None:
         """Make a bookmark due, and end the stream if its client stopped acknowledging."""
@@ -99,9 +98,10 @@ class WatchStream:
         self._awake.set()
 
     def end(self, error: CardkeeperError) -> None:
-        """End the stream with an error."""
+        """End the stream with an error, even where the writer waits for a client that does not read."""
         self._ending = self._ending or error
-        self._awake.set()
+        if self._writer is not None:
+            self._writer.cancel()
 
     async def _read(self) -> None:
         """Take steps in until the client has no more to say; a client may go on reading after that."""
@@ -122,6 +122,14 @@ class WatchStream:
             self.end(error)
         except ValueError:  # protobuf's DecodeError is one
             self.end(InvalidInput("the bytes are no cardkeeper.v1.WatchInvalidationsRequest"))
+
+    async def _write_for_ever(self) -> None:
+        """Write what is due until the goodbye."""
+        while self._draining is None:
+            await self._awake.wait()
+            self._awake.clear()
+            await self._write_what_is_due()
+        await self._write(self._frames.draining(self._at(self._sent), self._draining), self._sent)
 
     async def _write_what_is_due(self) -> None:
         while True:
@@ -150,15 +158,16 @@ class WatchStream:
         self._check_quota(subscription)
         resume_from = decode.revision(step.resume_from) if step.HasField("resume_from") else None
         held = {decode.agent_id(item.agent): item.skill_fingerprint for item in step.held}
-        # From here to the difference nothing is awaited: what happens after this head comes through the mailbox.
         self._fanout.subscribe(self._mailbox, subscription)
         self._needs = self._all_needs()
+        missed = await load_missed(self._registry, subscription, resume_from, held)
+        # One instant: what happens after this head waits in the mailbox until Synced is sent.
         head = self._registry.revisions.head
-        missed = await difference(self._registry, subscription, resume_from, held, head.sequence)
+        events = [*missed.events(self._registry, subscription), *self._mailbox.take()]
         if missed.gap is not None:
             reason = _GAPS[missed.gap]
             await self._write(self._frames.resync(self._at(self._sent), subscription.id, reason), self._sent)
-        for event in missed.events:
+        for event in sorted(events, key=lambda event: event.sequence):
             await self._write(self._frames.event(event, self._needs, self._sent), event.sequence)
         count = self._count(subscription)
         await self._write(self._frames.synced(head, subscription.id, count), head.sequence)
