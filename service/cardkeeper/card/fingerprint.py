@@ -1,7 +1,7 @@
-"""The skill fingerprint: SHA-256 over the negotiation surface (design section 4).
+r"""The skill fingerprint: SHA-256 over the negotiation surface (design section 4).
 
 The surface is the set of skills with their effective modes, and two capability flags, as JSON with sorted keys, no
-spaces and `\\uXXXX` escapes. It is joined from strings here: several times the speed of a JSON encoder, and the form is
+spaces and `\uXXXX` escapes. It is joined from strings here: several times the speed of a JSON encoder, and the form is
 small enough to be read off the code. `fingerprint_document` reads a document directly; it agrees with what
 `normalise` finds for every JSON object (a property test holds the two together).
 """
@@ -13,8 +13,30 @@ from json.encoder import encode_basestring_ascii as escape
 from cardkeeper.card.members import member
 from cardkeeper.card.model import Card, Skill
 
+Modes = tuple[list[str], str]
+"""Sorted modes, and their JSON text without brackets."""
 Entry = tuple[str, list[str], list[str], str]
 """Id, sorted input modes, sorted output modes, and their JSON text. Ordered as the surface orders skills."""
+
+
+class _ModeTexts(dict[tuple[object, ...], Modes]):
+    """Modes by their list as written: a fleet writes the same few lists again and again.
+
+    Bounded: only short lists are kept, and no more of them than `MOST`.
+    """
+
+    MOST = 4096
+    LONGEST = 256
+
+    def __missing__(self, written: tuple[object, ...]) -> Modes:
+        modes = _read_modes(written)
+        if len(modes[1]) <= self.LONGEST and len(written) <= self.LONGEST and len(self) < self.MOST:
+            self[written] = modes
+        return modes
+
+
+_texts = _ModeTexts()
+_NO_MODES: Modes = ([], "")
 
 
 def canonical_surface(card: Card) -> str:
@@ -48,18 +70,15 @@ def canonical_document(document: Mapping[str, object]) -> str:
     skills = document.get("skills")
     entries: list[Entry] = []
     if isinstance(skills, list):
-        default_inputs = _modes(member(document, "defaultInputModes"))
-        default_outputs = _modes(member(document, "defaultOutputModes"))
+        default_inputs = _modes(document, "defaultInputModes", "default_input_modes", _NO_MODES)
+        default_outputs = _modes(document, "defaultOutputModes", "default_output_modes", _NO_MODES)
         for skill in skills:
             if isinstance(skill, dict):
-                skill_id = stated_id(skill.get("id"))
-                inputs = _modes(member(skill, "inputModes")) or default_inputs
-                outputs = _modes(member(skill, "outputModes")) or default_outputs
+                inputs = _modes(skill, "inputModes", "input_modes", default_inputs)
+                outputs = _modes(skill, "outputModes", "output_modes", default_outputs)
+                entries.append(_entry_of(stated_id(skill.get("id")), inputs, outputs))
             elif isinstance(skill, str):
-                skill_id, inputs, outputs = skill, default_inputs, default_outputs
-            else:
-                continue
-            entries.append((skill_id, inputs, outputs, _entry_json(skill_id, inputs, outputs)))
+                entries.append(_entry_of(skill, default_inputs, default_outputs))
         entries.sort()
     capabilities = document.get("capabilities")
     streaming = push = False
@@ -77,21 +96,36 @@ def stated_id(value: object) -> str:
 
 
 def _entry(skill: Skill) -> Entry:
-    inputs, outputs = sorted(skill.input_modes), sorted(skill.output_modes)
-    return skill.id, inputs, outputs, _entry_json(skill.id, inputs, outputs)
+    return _entry_of(skill.id, _texts[skill.input_modes], _texts[skill.output_modes])
 
 
-def _modes(value: object) -> list[str]:
-    if isinstance(value, list):
-        return sorted([mode for mode in value if isinstance(mode, str)])
-    return [value] if isinstance(value, str) else []
+def _entry_of(skill_id: str, inputs: Modes, outputs: Modes) -> Entry:
+    text = f'{{"id":{escape(skill_id)},"inputModes":[{inputs[1]}],"outputModes":[{outputs[1]}]}}'
+    return skill_id, inputs[0], outputs[0], text
 
 
-def _entry_json(skill_id: str, inputs: list[str], outputs: list[str]) -> str:
-    return (
-        f'{{"id":{escape(skill_id)},"inputModes":[{",".join(map(escape, inputs))}],'
-        f'"outputModes":[{",".join(map(escape, outputs))}]}}'
-    )
+def _modes(mapping: Mapping[str, object], key: str, snake: str, default: Modes) -> Modes:
+    """Modes under a key in either spelling; the default where none are stated."""
+    value = mapping.get(key)
+    if value is None:
+        value = mapping.get(snake)
+        if value is None:
+            return default
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list):
+        return default
+    written = tuple(value)
+    try:
+        modes = _texts[written]
+    except TypeError:  # a list or an object among them cannot be looked up
+        modes = _read_modes(written)
+    return modes if modes[0] else default
+
+
+def _read_modes(written: Iterable[object]) -> Modes:
+    modes = sorted([mode for mode in written if isinstance(mode, str)])
+    return modes, ",".join(map(escape, modes))
 
 
 def _surface(entries: Iterable[str], streaming: bool, push: bool) -> str:

@@ -88,7 +88,8 @@ def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     if importlib.util.find_spec("uvloop"):
         import uvloop
 
-        return uvloop.run
+        run: Callable[[Coroutine[Any, Any, None]], None] = uvloop.run
+        return run
     return asyncio.run
 
 
