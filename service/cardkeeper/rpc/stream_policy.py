@@ -11,6 +11,8 @@ class StreamPolicy:
     """The contract promises a frame at least every 10 s; this leaves room for a busy loop."""
     ack_timeout: float = 30.0
     max_streams: int = 10_000
+    max_streams_per_peer: int = 5_000
+    """From one transport address: a client needs one stream a process, but many processes may share an address."""
     max_subscriptions: int = 100
     """On one stream."""
     max_subscribed_agents: int = 20_000

@@ -7,6 +7,8 @@ timer of its own.
 
 import asyncio
 import logging
+import random
+from collections import Counter
 from collections.abc import Callable
 
 from cardkeeper.card.change import Severity
@@ -19,7 +21,7 @@ from cardkeeper.fleet.registry import Registry
 from cardkeeper.fleet.revision_log import Revision
 from cardkeeper.fleet.subscription import Subscription
 from cardkeeper.rpc import decode
-from cardkeeper.rpc.endpoint import Context
+from cardkeeper.rpc.endpoint import Context, peer_of
 from cardkeeper.rpc.frames import Frames
 from cardkeeper.rpc.lag import Lag
 from cardkeeper.rpc.rules import Rules
@@ -208,6 +210,7 @@ class WatchEndpoint:
         self._make = make
         self._policy = policy
         self._streams: set[WatchStream] = set()
+        self._by_peer: Counter[str] = Counter()
         self._none_left = asyncio.Event()
         self._draining = False
         self._beat = 0
@@ -217,22 +220,37 @@ class WatchEndpoint:
 
     async def serve(self, context: Context) -> None:
         """Serve one stream. Raises CardkeeperError."""
-        if self._draining:
-            raise Unavailable("the service is shutting down", reason="DRAINING", retry_after=1.0)
-        if len(self._streams) >= self._policy.max_streams:
-            most = str(self._policy.max_streams)
-            raise Exhausted(
-                f"{most} streams are open already", reason="QUOTA_EXCEEDED", metadata={"limit": most}, retry_after=5.0
-            )
+        peer = peer_of(context)
+        self._admit(peer)
         stream = self._make(context)
         self._streams.add(stream)
+        self._by_peer[peer] += 1
         self._none_left.clear()
         try:
             await stream.run()
         finally:
             self._streams.discard(stream)
+            self._by_peer[peer] -= 1
+            if not self._by_peer[peer]:
+                del self._by_peer[peer]
             if not self._streams:
                 self._none_left.set()
+
+    def _admit(self, peer: str) -> None:
+        if self._draining:
+            raise Unavailable("the service is shutting down", reason="DRAINING", retry_after=1.0)
+        for open_now, most, whose in (
+            (len(self._streams), self._policy.max_streams, "here"),
+            (self._by_peer[peer], self._policy.max_streams_per_peer, "from this address"),
+        ):
+            if open_now >= most:
+                raise Exhausted(
+                    f"{most} streams are open {whose} already",
+                    reason="QUOTA_EXCEEDED",
+                    metadata={"limit": str(most)},
+                    # Spread: those who are refused together must not come back together.
+                    retry_after=random.uniform(2.0, 8.0),  # noqa: S311 - no secret
+                )
 
     async def pulse_for_ever(self) -> None:
         """Give every stream its pulse once a bookmark interval, a tenth of them at a time."""
