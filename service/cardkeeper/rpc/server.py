@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import Message
-from grpc_channelz.v1 import channelz
+from grpc_channelz.v1 import channelz, channelz_pb2
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -108,7 +108,7 @@ class Server:
             DISCOVERY.full_name,
             FLEET.full_name,
             health.SERVICE_NAME,
-            channelz.SERVICE_NAME,
+            channelz_pb2.DESCRIPTOR.services_by_name["Channelz"].full_name,
             reflection.SERVICE_NAME,
         )
         reflection.enable_server_reflection(names, self._server)

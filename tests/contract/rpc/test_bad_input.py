@@ -67,7 +67,7 @@ async def test_a_url_that_is_none_is_an_invalid_argument_that_says_what_to_fix(
     [
         (pb.ResolveSkillRequest(), "agent"),
         (pb.ResolveSkillRequest(agent=ref("http://a.example")), "need"),
-        (resolve("http://a.example", ""), "need.skill_id"),
+        (resolve("http://a.example", ""), "need"),
         (resolve("http://a.example", "x" * 5000), "need.skill_id"),
         (resolve("agents/NOT A NAME", "s"), "agent.name"),
     ],

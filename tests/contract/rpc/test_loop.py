@@ -4,7 +4,6 @@ import asyncio
 
 import grpc
 import pytest
-from conftest import URL
 
 from cardkeeper.errors import CardUnavailable
 from cardkeeper.v1 import discovery_service_pb2 as pb
@@ -23,6 +22,7 @@ from rpc_errors import failure
 from running_service import Running
 from scripted_fetcher import ScriptedFetcher, card_document
 
+URL = "http://agent.example"
 GONE = failed_task("unknown skill: summarize-v2")
 FINE = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}}
 

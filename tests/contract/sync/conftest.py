@@ -35,8 +35,11 @@ def grpc_server(grpc_addr: str, fetcher: ScriptedFetcher) -> Iterator[Applicatio
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="service")
     thread.start()
-    app = Application(Settings(listen=grpc_addr, drain_timeout=2.0), fetcher=fetcher)
-    asyncio.run_coroutine_threadsafe(app.__aenter__(), loop).result(10)
+
+    async def start() -> Application:
+        return await Application(Settings(listen=grpc_addr, drain_timeout=2.0), fetcher=fetcher).__aenter__()
+
+    app = asyncio.run_coroutine_threadsafe(start(), loop).result(10)
     yield app
     asyncio.run_coroutine_threadsafe(app.__aexit__(None, None, None), loop).result(10)
     loop.call_soon_threadsafe(loop.stop)
