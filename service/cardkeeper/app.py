@@ -70,9 +70,9 @@ class Application:
         self.judge = Judge(self.registry, investigator, self.clock, patterns, settings.artifact_policy, self.statistics)
         self._schedule = RefreshSchedule(self.registry, refetcher, self.clock, fleet, self._scope)
         rules = Rules()
-        frames = Frames(self.registry, self.clock)
+        self.frames = Frames(self.registry, self.clock)
         self.watch = WatchEndpoint(
-            lambda context: WatchStream(self.registry, frames, rules, self.clock, settings.streams, context),
+            lambda context: WatchStream(self.registry, self.frames, rules, self.clock, settings.streams, context),
             settings.streams,
         )
         self.server = Server(

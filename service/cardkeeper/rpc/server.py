@@ -160,10 +160,6 @@ def message_class(descriptor: Any) -> Any:
     return descriptor._concrete_class  # noqa: SLF001 - protobuf's only way from a descriptor of the default pool
 
 
-def _unary(handler: Callable[[bytes, Context], Awaitable[bytes]]) -> Any:
-    """A handler that takes and gives raw bytes."""
-
-    async def call(raw: bytes, context: Context) -> bytes:
-        return await handler(raw, context)
-
-    return grpc.unary_unary_rpc_method_handler(call)
+def _unary(handler: ResolveEndpoint | Endpoint[Any]) -> Any:
+    """A handler that takes and gives raw bytes; gRPC tells coroutines by looking at the function itself."""
+    return grpc.unary_unary_rpc_method_handler(handler.__call__)
