@@ -21,13 +21,18 @@ class Freshness(IntEnum):
 class AgentState:
     """Immutable: any change makes a new state, so that whatever was derived from one is valid while it is the current one.
 
-    Lifetimes are on the monotonic clock: a step of wall time neither ages nor rejuvenates a card.
+    Every instant that something is decided by is on the monotonic clock: a step of wall time neither ages nor rejuvenates
+    a card, and neither hurries nor delays a retry.
     """
 
     record: AgentRecord
     card: Card | None
-    fresh_until: float
-    """Monotonic seconds: the end of the soft lifetime."""
+    verified: float
+    """Monotonic seconds: when the card was last verified."""
+    fetched: float
+    """Monotonic seconds: when the card was last fetched whole."""
+    retry_at: float
+    """Monotonic seconds: after a failure, no routine fetch before."""
     usable_until: float
     """Monotonic seconds: the end of the hard lifetime."""
 
@@ -36,6 +41,11 @@ class AgentState:
         """Resource name."""
         return f"agents/{self.record.id}"
 
+    @property
+    def fresh_until(self) -> float:
+        """Monotonic seconds: the end of the soft lifetime."""
+        return self.verified + self.record.lifetime
+
     def freshness(self, now: float) -> Freshness:
         """Freshness at a monotonic instant."""
         if self.record.suspicion is not None:
@@ -43,16 +53,34 @@ class AgentState:
         return Freshness.FRESH if now < self.fresh_until else Freshness.STALE
 
 
-def agent_state(record: AgentRecord, card: Card | None, clock: Clock, *, hard_lifetime: float) -> AgentState:
+def agent_state(
+    record: AgentRecord, card: Card | None, clock: Clock, *, hard_lifetime: float, previous: AgentState | None = None
+) -> AgentState:
     """Derive a state from a record whose times are wall time.
 
-    A verification that seems to lie in the future (wall time stepped back) counts as one of now.
+    What the record has in common with the `previous` state keeps its instant. Otherwise wall time is all there is: what seems
+    to lie in the future (wall time stepped back) counts as of now.
     """
-    age = max(0.0, clock.now() - record.verified_at)
-    verified = clock.monotonic() - age
+    now, monotonic = clock.now(), clock.monotonic()
+    if previous is not None and previous.record.verified_at == record.verified_at:
+        verified = previous.verified
+    else:
+        verified = monotonic - max(0.0, now - record.verified_at)
+    if previous is not None and previous.record.fetched_at == record.fetched_at:
+        fetched = previous.fetched
+    else:
+        fetched = monotonic - max(0.0, now - record.fetched_at)
+    failure = record.failure
+    if previous is not None and previous.record.failure == failure:
+        retry_at = previous.retry_at
+    else:
+        wait = min(failure.retry_at - now, failure.retry_at - failure.failed_at) if failure else 0.0
+        retry_at = monotonic + max(0.0, wait)
     return AgentState(
         record=record,
         card=card,
-        fresh_until=verified + record.lifetime,
+        verified=verified,
+        fetched=fetched,
+        retry_at=retry_at,
         usable_until=verified + max(hard_lifetime, record.lifetime),
     )

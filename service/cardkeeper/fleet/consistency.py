@@ -32,18 +32,18 @@ class Step(Enum):
     REFETCH = "fetch unconditionally first"
 
 
-def step_for(state: AgentState, consistency: Consistency, monotonic: float, wall: float) -> Step:
+def step_for(state: AgentState, consistency: Consistency, monotonic: float) -> Step:
     """Decide by the state's lifetimes and the caller's wish."""
     record = state.record
     if consistency.refetch or record.suspicion is not None:
         return Step.REFETCH
     if state.card is None or monotonic >= state.usable_until:
         return Step.REVALIDATE
-    if consistency.max_age is not None and monotonic - (state.fresh_until - record.lifetime) > consistency.max_age:
+    if consistency.max_age is not None and monotonic - state.verified > consistency.max_age:
         return Step.REVALIDATE
     if monotonic < state.fresh_until:
         return Step.SERVE
-    backing_off = record.failure is not None and wall < record.failure.retry_at
+    backing_off = record.failure is not None and monotonic < state.retry_at
     return Step.SERVE if backing_off else Step.SERVE_AND_REVALIDATE
 
 

@@ -167,8 +167,7 @@ class Investigator:
         await record_drift(self._registry.store, record)
 
     def _unconfirmed(self, state: AgentState) -> Settlement:
-        failure = state.record.failure
-        wait = failure.retry_at - self._clock.now() if failure else self._policy.first_backoff
+        wait = state.retry_at - self._clock.monotonic() if state.record.failure else self._policy.first_backoff
         return Settlement(verdict=Verdict.UNCONFIRMED, state=state, retry_after=max(wait, 0.1))
 
     def _refused(self, state: AgentState, reporter: str) -> Settlement:

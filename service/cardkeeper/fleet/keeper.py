@@ -86,7 +86,7 @@ class Keeper:
         state = self.find(ref)
         if state is None:
             return await self._discover(ref, timeout)
-        step = step_for(state, consistency, self._clock.monotonic(), self._clock.now())
+        step = step_for(state, consistency, self._clock.monotonic())
         if step is Step.SERVE:
             return state
         if step is Step.SERVE_AND_REVALIDATE:
@@ -161,7 +161,7 @@ class Keeper:
         self, state: AgentState, consistency: Consistency, step: Step, timeout: float
     ) -> AgentState:
         record = state.record
-        if record.failure is not None and self._clock.now() < record.failure.retry_at and not consistency.refetch:
+        if record.failure is not None and self._clock.monotonic() < state.retry_at and not consistency.refetch:
             raise self._refusal(state, record.failure)
         if consistency.refetch:
             fetched = await self._requested_fetch(state, timeout)
@@ -220,7 +220,7 @@ class Keeper:
 
     def _refusal(self, state: AgentState, failure: Failure, error: CardkeeperError | None = None) -> CardkeeperError:
         """Why an agent that is kept cannot be answered for."""
-        wait = max(failure.retry_at - self._clock.now(), 0.1)
+        wait = max(state.retry_at - self._clock.monotonic(), 0.1)
         metadata = {"agent": state.name, **(error.metadata if error else {})}
         if state.record.suspicion is not None:
             kinds = ",".join(sorted({item.kind for item in state.record.suspicion.evidence}))

@@ -99,7 +99,7 @@ class Refetcher:
         if state is None:
             return CardRequest(agent_url=agent_url)
         record = state.record
-        believed = self._clock.now() - record.fetched_at < self._policy.trust_validators
+        believed = self._clock.monotonic() - state.fetched < self._policy.trust_validators
         if not conditional or not believed or record.validators_lie or state.card is None:
             return CardRequest(agent_url=agent_url, card_url=record.card_url)
         return CardRequest(

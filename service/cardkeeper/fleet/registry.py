@@ -123,7 +123,9 @@ class Registry:
             return None
 
     def _put(self, record: AgentRecord, card: Card | None) -> None:
-        self._by_id[record.id] = agent_state(record, card, self._clock, hard_lifetime=self._policy.hard_lifetime)
+        self._by_id[record.id] = agent_state(
+            record, card, self._clock, hard_lifetime=self._policy.hard_lifetime, previous=self._by_id.get(record.id)
+        )
         self._id_by_url[record.agent_url] = record.id
 
     def _drop(self, agent_id: str) -> None:

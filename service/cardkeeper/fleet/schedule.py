@@ -63,12 +63,11 @@ class RefreshSchedule:
 
     def due(self, state: AgentState) -> float:
         """When a state is due, in monotonic seconds."""
-        now = self._clock.monotonic()
         record = state.record
         if record.failure is not None:
-            return now + max(0.0, record.failure.retry_at - self._clock.now())
+            return state.retry_at
         if record.suspicion is not None or state.card is None:
-            return now
+            return self._clock.monotonic()
         early = record.lifetime * self._policy.refresh_jitter * self._random()
         return state.fresh_until - early
 

@@ -1,5 +1,7 @@
 """Freshness, consistency and budgets, on a clock that only moves when told."""
 
+from dataclasses import replace
+
 import pytest
 from cardkeeper.card.parse import parse_card
 
@@ -21,7 +23,7 @@ def state(clock: ManualClock, **fields: object) -> AgentState:
 
 
 def step(held: AgentState, clock: ManualClock, consistency: Consistency = CACHED) -> Step:
-    return step_for(held, consistency, clock.monotonic(), clock.now())
+    return step_for(held, consistency, clock.monotonic())
 
 
 def test_a_card_is_fresh_then_stale_then_unusable() -> None:
@@ -36,7 +38,9 @@ def test_a_card_is_fresh_then_stale_then_unusable() -> None:
 
 def test_a_stale_card_whose_source_failed_is_served_without_hammering_the_source() -> None:
     clock = ManualClock()
-    failure = Failure(reason="CARD_UNREACHABLE", message="m", count=1, failed_at=0.0, retry_at=clock.now() + 200)
+    failure = Failure(
+        reason="CARD_UNREACHABLE", message="m", count=1, failed_at=clock.now(), retry_at=clock.now() + 200
+    )
     held = state(clock, failure=failure)
     clock.advance(101)
     assert step(held, clock) is Step.SERVE
@@ -53,6 +57,38 @@ def test_a_step_of_wall_time_neither_ages_nor_rejuvenates(seconds: float) -> Non
     assert step(held, clock) is Step.SERVE
     clock.advance(51)
     assert step(held, clock) is Step.SERVE_AND_REVALIDATE
+
+
+@pytest.mark.parametrize("seconds", [-86_400.0, 86_400.0])
+def test_a_step_of_wall_time_neither_hurries_nor_delays_a_retry(seconds: float) -> None:
+    clock = ManualClock()
+    failure = Failure(
+        reason="CARD_UNREACHABLE", message="m", count=1, failed_at=clock.now(), retry_at=clock.now() + 200
+    )
+    held = state(clock, failure=failure)
+    clock.advance(101)
+    clock.step_wall(seconds)
+    held = agent_state(held.record, CARD, clock, hard_lifetime=1000.0, previous=held)
+    assert step(held, clock) is Step.SERVE
+    clock.advance(100)
+    assert step(held, clock) is Step.SERVE_AND_REVALIDATE
+
+
+def test_a_backoff_that_seems_to_end_in_a_year_ends_after_its_own_length() -> None:
+    clock = ManualClock()
+    failure = Failure(reason="CARD_UNREACHABLE", message="m", count=1, failed_at=4e9, retry_at=4e9 + 7)
+    assert state(clock, failure=failure).retry_at == clock.monotonic() + 7
+
+
+@pytest.mark.parametrize("seconds", [-86_400.0, 86_400.0])
+def test_a_failure_after_a_step_of_wall_time_leaves_the_card_its_age(seconds: float) -> None:
+    clock = ManualClock()
+    held = state(clock)
+    clock.advance(50)
+    clock.step_wall(seconds)
+    failure = Failure(reason="CARD_UNREACHABLE", message="m", count=1, failed_at=clock.now(), retry_at=clock.now() + 1)
+    after = agent_state(replace(held.record, failure=failure), CARD, clock, hard_lifetime=1000.0, previous=held)
+    assert (after.fresh_until, after.usable_until) == (held.fresh_until, held.usable_until)
 
 
 def test_a_verification_in_the_future_counts_as_one_of_now() -> None:
