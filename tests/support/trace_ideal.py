@@ -1,7 +1,9 @@
 """An ideal service and its clients, as small as the contract allows: it makes traces that must be found faultless."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from trace_history import SURFACE, Entry, Epoch, History, Kind, Point
 from trace_record import (
@@ -34,7 +36,8 @@ class IdealClient:
     filters: list[Filter]
     reached: Point | None = None
     holdings: dict[str, tuple[str, int]] = field(default_factory=dict)
-    told: dict[str, int] = field(default_factory=dict)
+    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Newest state told, by epoch and agent."""
     is_open: bool = False
     pending: dict[str, Entry] = field(default_factory=dict)
     """What waits to be told, merged by agent."""
@@ -57,9 +60,11 @@ class Ideal:
         self._serial = 0
         self.history = History()
         self._log = self._begin()
-        self.clients = [
-            IdealClient(Record(f"client-{number}"), self._filters()) for number in range(clients)
-        ]
+        self.clients = [IdealClient(Record(f"client-{number}"), self._filters()) for number in range(clients)]
+
+    @property
+    def _acts(self) -> tuple[Callable[[IdealClient], None], ...]:
+        return self._flush, self._toggle, self._resolve
 
     @property
     def records(self) -> list[Record]:
@@ -69,13 +74,9 @@ class Ideal:
         """Do so many things, then bring every client in sync."""
         for _ in range(steps):
             client = self._chance.choice(self.clients)
-            (action,) = self._chance.choices(
-                (self.commit, self.restart, self._flush, self._toggle, self._resolve), (10, 0.3, 4, 1.5, 3)
-            )
-            if action in (self.commit, self.restart):
-                action()  # type: ignore[call-arg]  # these two take no client
-            else:
-                action(client)  # type: ignore[call-arg]  # and these do
+            actions = (self.commit, self.restart, *(partial(act, client) for act in self._acts))
+            (action,) = self._chance.choices(actions, (10, 0.3, 4, 1.5, 3))
+            action()
         for client in self.clients:
             if client.is_open:
                 self._close(client)
@@ -91,7 +92,9 @@ class Ideal:
         if held is None:
             entry = replace(base, fingerprint=self._fresh(), severity=2, skill_ids=frozenset(SKILLS))
         else:
-            kind = self._chance.choice((Kind.CHANGED,) * 5 + (Kind.REMOVED, Kind.CLEARED if suspect else Kind.SUSPECTED))
+            kind = self._chance.choice(
+                (Kind.CHANGED,) * 5 + (Kind.REMOVED, Kind.CLEARED if suspect else Kind.SUSPECTED)
+            )
             entry = replace(base, kind=kind)
             if kind in SURFACE:
                 entry = replace(
@@ -184,7 +187,8 @@ class Ideal:
                 news[entry.agent] = _merged(earlier, entry) if earlier else entry
         elif start is not None:
             for agent in client.holdings:
-                if item.covers(*log.covered(agent)):
+                # Of one that is gone, nobody may know the URL any more.
+                if item.covers(*log.covered(agent)) or log.fingerprint(agent, head) is None:
                     news[agent] = self._now(agent)
         doubts = [
             entry
@@ -195,8 +199,6 @@ class Ideal:
         for entry in sorted([*news.values(), *doubts], key=lambda entry: entry.sequence):
             told = max(told, entry.sequence)
             self._tell(client, entry, told)
-        if start is None or start.epoch != log.id:
-            client.holdings = {agent: held for agent, held in client.holdings.items() if agent in client.told}
         count = sum(item.covers(agent, url) for agent, url in log.agents(head).items())
         client.record.steps.append(Synced(Point(log.id, head), item.id, count))
         if item is client.filters[-1]:
@@ -243,7 +245,9 @@ class Ideal:
                 skill_ids=entry.skill_ids,
             )
         )
-        client.told[entry.agent] = entry.sequence
+        if entry.sequence < client.told.get((self._log.id, entry.agent), 0):
+            return  # another subscription's difference may tell an older state than what is known
+        client.told[self._log.id, entry.agent] = entry.sequence
         if removed:
             client.holdings.pop(entry.agent, None)
         elif entry.agent in client.holdings:
@@ -257,9 +261,7 @@ class Ideal:
             return
         at = max(entry.sequence for entry in self._log.of_agent(agent, 0, head))
         client.record.steps.append(
-            Resolved(
-                agent=agent, fingerprint=fingerprint, at=Point(self._log.id, at), kept=client.is_open
-            )
+            Resolved(agent=agent, fingerprint=fingerprint, at=Point(self._log.id, at), kept=client.is_open)
         )
         if client.is_open:
             client.holdings[agent] = (fingerprint, at)

@@ -181,7 +181,8 @@ class _Replay:
                 if item.frames > _bound(log, item, frame.at):
                     self._say(Fault.UNBOUNDED, f"{item.frames} frames and no Synced({item.filter.id})")
                     item.frames = 0
-            if not any(_covers(log, item, agent) for item in stream.filters()):
+            listed = any(agent in item.held for item in waiting)
+            if not listed and not any(_covers(log, item, agent) for item in stream.filters()):
                 self._say(Fault.UNWANTED, where)
         else:
             if at == before:
