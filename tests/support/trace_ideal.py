@@ -74,7 +74,11 @@ class Ideal:
         """Do so many things, then bring every client in sync."""
         for _ in range(steps):
             client = self._chance.choice(self.clients)
-            actions = (self.commit, self.restart, *(partial(act, client) for act in self._acts))
+            actions: tuple[Callable[[], None], ...] = (
+                self.commit,
+                self.restart,
+                *(partial(act, client) for act in self._acts),
+            )
             (action,) = self._chance.choices(actions, (10, 0.3, 4, 1.5, 3))
             action()
         for client in self.clients:

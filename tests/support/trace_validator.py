@@ -204,7 +204,7 @@ class _Replay:
         merged = [
             entry for entry in log.of_agent(agent, since, at) if any(item.wants(entry) for item in stream.filters())
         ]
-        if not merged:
+        if not merged or merged[-1].sequence != at:
             self._say(Fault.UNWANTED, f"{agent} at {at}, severity {frame.severity}")
             return
         sure = [entry for entry in merged if any(sub.filter.wants(entry) for sub in stream.active.values())]
