@@ -75,6 +75,11 @@ class Unsubscribed:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgot:
+    """The client dropped everything it held: it is about to ask for other things than before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The stream is over."""
 
@@ -165,7 +170,7 @@ class Holds:
 
 
 Frame = Invalidated | Revalidated | Synced | Bookmarked | Resynced | Draining
-Step = Opened | Subscribed | Unsubscribed | Closed | Frame | Resolved | Holds
+Step = Opened | Subscribed | Unsubscribed | Forgot | Closed | Frame | Resolved | Holds
 
 
 @dataclass(slots=True)

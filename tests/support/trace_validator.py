@@ -14,6 +14,7 @@ from trace_record import (
     Closed,
     Ending,
     Filter,
+    Forgot,
     Frame,
     Gap,
     Holds,
@@ -69,6 +70,8 @@ class _Replay:
                     self._subscribed(step)
                 case Unsubscribed():
                     self._set_aside(self._open(), step.id)
+                case Forgot():
+                    self._holdings.clear()
                 case Resolved():
                     self._resolved(step)
                 case Holds():
