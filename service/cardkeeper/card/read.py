@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from itertools import accumulate
 from typing import NoReturn
 
@@ -36,7 +37,9 @@ def read_document(body: bytes, *, max_bytes: int = MAX_BYTES) -> tuple[JsonObjec
         _refuse("document.too_large", f"the document has {len(body)} bytes, the limit is {max_bytes}")
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
-        remarks.repair("document.bom", "", "the document starts with a byte order mark; serve it without (RFC 8259 8.1)")
+        remarks.repair(
+            "document.bom", "", "the document starts with a byte order mark; serve it without (RFC 8259 8.1)"
+        )
     if not body.strip():
         _refuse("document.empty", "the document is empty")
     if _MARKUP.match(body):
@@ -83,8 +86,8 @@ class _Reader:
     def _object(self, pairs: list[tuple[str, object]]) -> JsonObject:
         made = dict(pairs)
         if len(made) != len(pairs):
-            seen: set[str] = set()
-            self._duplicates += [(made, key) for key, _ in pairs if key in seen or seen.add(key)]
+            counted = Counter(key for key, _ in pairs)
+            self._duplicates += [(made, key) for key, count in counted.items() if count > 1]
         return made
 
     def _constant(self, text: str) -> NoReturn:

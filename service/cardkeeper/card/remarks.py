@@ -62,7 +62,7 @@ class Remarks:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was found so far."""
-        cut = ()
+        cut: tuple[Finding, ...] = ()
         if self._cut:
             cut = (Finding("findings.cut", "", f"{self._cut} more findings are not listed", Level.NOTE),)
         return (*self._found, *cut)
