@@ -20,7 +20,8 @@ def detect(document: Mapping[str, object]) -> Dialect:
         return Dialect.HYBRID if legacy else Dialect.V1_0
     if _is_0_3(document):
         return Dialect.V0_3
-    if isinstance(document.get("authentication"), Mapping) and member(document, "securitySchemes") is None:
+    authentication = document.get("authentication")
+    if isinstance(authentication, Mapping) and "schemes" in authentication and not member(document, "securitySchemes"):
         return Dialect.V0_1
     if member(document, "url") is not None:
         return Dialect.V0_2
@@ -35,6 +36,32 @@ def _is_0_3(document: Mapping[str, object]) -> bool:
         return False
     major, _, rest = claimed.strip().lstrip("v").partition(".")
     return (major, rest.partition(".")[0]) >= ("0", "3") if major.isdigit() else False
+
+
+_OWN_MEMBERS = (
+    "supportedInterfaces",
+    "additionalInterfaces",
+    "defaultInputModes",
+    "defaultOutputModes",
+    "protocolVersion",
+)
+_OWN_CAPABILITIES = ("streaming", "pushNotifications", "stateTransitionHistory", "extendedAgentCard", "extensions")
+
+
+def speaks_a2a(document: Mapping[str, object]) -> bool:
+    """Whether a document has members that only A2A gives a meaning to: not just a name, a version and some skills."""
+    if any(member(document, key) is not None for key in _OWN_MEMBERS):
+        return True
+    capabilities = document.get("capabilities")
+    if isinstance(capabilities, Mapping) and any(member(capabilities, key) is not None for key in _OWN_CAPABILITIES):
+        return True
+    skills = document.get("skills")
+    return isinstance(skills, list) and any(isinstance(item, Mapping) and _is_a2a_skill(item) for item in skills)
+
+
+def _is_a2a_skill(skill: Mapping[str, object]) -> bool:
+    modes = member(skill, "inputModes"), member(skill, "outputModes")
+    return "id" in skill and ("tags" in skill or any(mode is not None for mode in modes))
 
 
 _FOREIGN: tuple[tuple[frozenset[str], str], ...] = (

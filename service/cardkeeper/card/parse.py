@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cardkeeper.card.canonical import digest
 from cardkeeper.card.capability import read_extensions, read_output_schemas
-from cardkeeper.card.dialect import detect, what_else
+from cardkeeper.card.dialect import detect, speaks_a2a, what_else
 from cardkeeper.card.finding import Finding, Level
 from cardkeeper.card.fingerprint import fingerprint_document
 from cardkeeper.card.interface import read_interfaces
@@ -59,22 +59,20 @@ def normalise(document: JsonObject, card_url: str = "", findings: Sequence[Findi
 
 def _check_it_is_a_card(root: Members, dialect: Dialect) -> None:
     """Refuse what nobody can negotiate by: other documents, and cards whose skills cannot be read."""
-    document, remarks = root.mapping, root.remarks
-    skills = document.get("skills")
+    remarks = root.remarks
+    skills = root.mapping.get("skills")
     if skills is not None and not isinstance(skills, list):
         remarks.error("skills.not_a_list", "/skills", f"skills is {shown(skills)}; it must be a list of skills")
-    # Protobuf JSON leaves empty lists out: a document that is otherwise a card may have no skills.
-    evident = dialect is not Dialect.UNKNOWN and any(key in document for key in ("capabilities", "version", "name"))
-    if skills is None and not evident:
-        kind = what_else(document)
-        seems = f"; it looks like {kind}" if kind else ""
-        remarks.error("card.not_a_card", "", f"the document is no A2A card: it has no skills and no interface{seems}")
-    elif skills is None and (kind := what_else(document)):
-        remarks.error("card.not_a_card", "", f"the document is no A2A card: it has no skills; it looks like {kind}")
-    elif isinstance(skills, list) and skills and not any(isinstance(item, str | Mapping) for item in skills):
+    elif skills and not any(isinstance(item, str | Mapping) for item in skills):
         remarks.error("skills.unreadable", "/skills", "none of the skills is an object")
-    elif isinstance(skills, list) and dialect is Dialect.UNKNOWN and "name" not in document:
-        remarks.error("card.not_a_card", "", "the document has skills, but neither a name nor an interface")
+    # Protobuf JSON leaves empty lists out: a document that is otherwise a card may have no skills.
+    if not (skills and dialect is not Dialect.UNKNOWN) and not speaks_a2a(root.mapping):
+        kind = what_else(root.mapping)
+        lacks = "no skills" if dialect is not Dialect.UNKNOWN else "no interface"
+        seems = f"; it looks like {kind}" if kind else ""
+        remarks.error(
+            "card.not_a_card", "", f"the document is no A2A card: it has {lacks}, nor anything else of A2A's{seems}"
+        )
     errors = [finding for finding in remarks.findings() if finding.level is Level.ERROR]
     if errors:
         raise CardInvalid(errors[0].message, findings=remarks.findings())
