@@ -1,5 +1,7 @@
 """Frames of the contract to steps of a record, and filters to messages."""
 
+from cardkeeper_client.v1 import agent_ref_pb2, change_pb2, invalidation_pb2, revision_pb2
+from cardkeeper_client.v1.discovery_service_pb2 import WatchInvalidationsRequest, WatchInvalidationsResponse
 from trace_history import Point
 from trace_record import (
     Bookmarked,
@@ -13,9 +15,6 @@ from trace_record import (
     Subscribed,
     Synced,
 )
-
-from cardkeeper_client.v1 import agent_ref_pb2, change_pb2, invalidation_pb2, revision_pb2
-from cardkeeper_client.v1.discovery_service_pb2 import WatchInvalidationsRequest, WatchInvalidationsResponse
 
 
 def point(revision: revision_pb2.Revision) -> Point:

@@ -5,11 +5,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from trace_history import Entry, Epoch, History, Kind
-
 from cardkeeper.fleet.subscription import WHOLE_AGENT
 from cardkeeper.store.base import Event
 from cardkeeper.store.codec import decode
+from trace_history import Entry, Epoch, History, Kind
 
 
 class LogReader:

@@ -34,6 +34,11 @@ class Service:
         return f"127.0.0.1:{self.port}"
 
     @property
+    def is_running(self) -> bool:
+        """Whether there is a process now."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
     def pid(self) -> int:
         """The process; raises ServiceFailed if there is none."""
         if self._process is None or self._process.returncode is not None:
