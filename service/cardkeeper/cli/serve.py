@@ -17,7 +17,7 @@ from cardkeeper.drift.model import ArtifactPolicy
 from cardkeeper.fetch.ip_policy import EgressPolicy
 from cardkeeper.fleet.policy import FleetPolicy
 from cardkeeper.settings import Settings
-from cardkeeper.store.base import StoreUnavailable
+from cardkeeper.store.base import History, StoreUnavailable
 
 app = typer.Typer()
 
@@ -31,6 +31,9 @@ def serve(
         Path | None,
         typer.Option(envvar="CARDKEEPER_DATA", help="SQLite file that state is kept in; none: memory only."),
     ] = None,
+    history: Annotated[
+        int, typer.Option(min=1, help="Entries of the revision log to keep; clients away for longer get a difference.")
+    ] = 10_000,
     allow_loopback: Annotated[bool, typer.Option(help="Fetch cards from this machine.")] = False,
     allow_private: Annotated[bool, typer.Option(help="Fetch cards from private networks.")] = False,
     allow_network: Annotated[
@@ -58,6 +61,7 @@ def serve(
         settings = Settings(
             listen=listen,
             data=data,
+            history=History(events=history),
             egress=EgressPolicy(
                 allow_loopback=allow_loopback, allow_private=allow_private, allow_networks=tuple(allow_network or ())
             ),
