@@ -33,7 +33,7 @@ def main() -> int:
         except (ServiceFailed, LogLost) as error:
             _say(f"seed {seed} FAILED: {error}\nkept: {folder}")
             return 1
-        __say(outcome)
+        _report(outcome)
         if outcome.violations or outcome.complaints:
             _say(f"seed {seed} FAILED; replay: --seed {seed} --seconds {args.seconds:g}\nkept: {folder}")
             return 1
