@@ -41,7 +41,11 @@ def main() -> int:
     return 0
 
 
-def __say(outcome: Outcome) -> None:
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a program that reports
+
+
+def _report(outcome: Outcome) -> None:
     steps = Counter(type(step).__name__ for record in outcome.records for step in record.steps)
     faults = ", ".join(f"{count} x {fault}" for fault, count in outcome.faults.items())
     _say(f"  {len(outcome.history.epochs)} epochs, {outcome.revisions} revisions; faults: {faults}")
