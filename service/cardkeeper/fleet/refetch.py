@@ -175,7 +175,7 @@ class Refetcher:
             dialect=card.dialect,
             version=card.version,
         )
-        event = self._event(record, kind, cause, changes, _tags(changes, old, card))
+        event = self._event(record, kind, cause, changes, touched_tags(changes, old, card))
         event = await self._registry.commit(
             Commit(expected=record.sequence, event=event, record=record, card=stored), card
         )
@@ -254,8 +254,8 @@ def _lied(record: AgentRecord, response: CardResponse) -> bool:
     return bool(response.last_modified) and response.last_modified == record.last_modified
 
 
-def _tags(changes: ChangeSet, old: Card | None, new: Card) -> tuple[str, ...]:
-    """Tags of the skills touched, before or after."""
+def touched_tags(changes: ChangeSet, old: Card | None, new: Card | None) -> tuple[str, ...]:
+    """Tags of the skills touched, before or after, sorted."""
     touched = set(changes.skill_ids)
-    skills = (*(old.skills if old else ()), *new.skills)
+    skills = (*(old.skills if old else ()), *(new.skills if new else ()))
     return tuple(sorted({tag for skill in skills if skill.id in touched for tag in skill.tags}))
