@@ -301,7 +301,8 @@ class _Replay:
             now = log.fingerprint(agent, at)
             if now is None or not _covers(log, sub.filter, agent):
                 continue
-            if sub.filter.by_content or (sub.resume_from is None and now == held.fingerprint):
+            by_fingerprint = sub.resume_from is None or sub.resync is Gap.EPOCH_CHANGED
+            if sub.filter.by_content or (by_fingerprint and now == held.fingerprint):
                 self._holdings[agent] = Holding(held.fingerprint, Point(log.id, max(at, held.at.sequence)))
 
     def _settle(

@@ -13,7 +13,7 @@ from cardkeeper.fleet.agent_state import AgentState, agent_state
 from cardkeeper.fleet.policy import FleetPolicy
 from cardkeeper.fleet.revision_log import RevisionLog
 from cardkeeper.fleet.task_scope import TaskScope
-from cardkeeper.store.base import AgentRecord, Commit, Event, Store, StoreUnavailable
+from cardkeeper.store.base import AgentRecord, Commit, Conflict, Event, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,10 @@ class Registry:
         Goes on to its end even where the caller is cancelled. Raises store.base.Conflict where the agent is not as the
         committer knew it, and Unavailable where the store does not take it.
         """
-        return await asyncio.shield(self._scope.start(self._commit(commit, card), f"commit {commit.event.agent}"))
+        committing = self._scope.start(
+            self._commit(commit, card), f"commit {commit.event.agent}", expected=(Conflict, Unavailable)
+        )
+        return await asyncio.shield(committing)
 
     async def touch(self, record: AgentRecord, card: Card | None) -> None:
         """Keep freshness or failure of an agent without a revision.

@@ -17,16 +17,19 @@ class TaskScope:
     """
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], tuple[type[Exception], ...]] = {}
+        """Each with the errors that whoever waits for it knows how to take."""
         self._closed = False
 
-    def start(self, work: Coroutine[Any, Any, T], name: str) -> "asyncio.Task[T]":
-        """Start a task. Raises RuntimeError once the scope is closed."""
+    def start(
+        self, work: Coroutine[Any, Any, T], name: str, *, expected: tuple[type[Exception], ...] = ()
+    ) -> "asyncio.Task[T]":
+        """Start a task; ending with an `expected` error is no crash. Raises RuntimeError once the scope is closed."""
         if self._closed:
             work.close()
             raise RuntimeError("the task scope is closed")
         task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
+        self._tasks[task] = expected
         task.add_done_callback(self._ended)
         return task
 
@@ -39,6 +42,6 @@ class TaskScope:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        expected = self._tasks.pop(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, expected):
             log.error("task %s crashed", task.get_name(), exc_info=error)
