@@ -164,14 +164,13 @@ class WatchStream:
         self._needs = self._all_needs()
         missed = await load_missed(self._registry, subscription, resume_from, held)
         # One instant: what happens after this head waits in the mailbox until Synced is sent.
-        head = self._registry.revisions.head
+        head, count = self._registry.revisions.head, self._count(subscription)
         events = [*missed.events(self._registry, subscription), *self._mailbox.take()]
         if missed.gap is not None:
             reason = _GAPS[missed.gap]
             await self._write(self._frames.resync(self._at(self._sent), subscription.id, reason), self._sent)
         for event in sorted(events, key=lambda event: event.sequence):
             await self._write(self._frames.event(event, self._needs, self._sent), event.sequence)
-        count = self._count(subscription)
         await self._write(self._frames.synced(head, subscription.id, count), head.sequence)
 
     async def _write(self, frame: bytes, sequence: int) -> None:
