@@ -76,7 +76,7 @@ def make_plan(seed: int, seconds: float) -> Plan:
         seed=seed,
         seconds=seconds,
         agents=chance.randint(5, 40),
-        history=chance.choice((40, 200, 10_000)),
+        history=chance.choice((100, 300, 10_000)),
         client_processes=2,
         watchers=chance.randint(4, 12),
         blows=faults,

@@ -66,28 +66,29 @@ class Run:
             site = await stack.enter_async_context(card_site(plan.agents, self._chance))
             stack.push_async_callback(self._end_processes)
             await self._service.start()
+            reading = asyncio.create_task(self._reader.follow())
+            stack.callback(reading.cancel)
             async with grpc.aio.insecure_channel(self._service.target, options=CHANNEL) as channel:
                 traffic = Traffic(channel, site.urls, self._chance)
                 await traffic.register_all()
                 for _ in range(plan.client_processes):
                     await self._bear(site)
-                await self._strike_under_load(site, traffic)
+                await self._strike_under_load(site, traffic, reading)
                 site.heal()
                 await self._finish_clients()
             await self._service.drain()
             self._reader.read(alone=True)
             return self._judged(traffic)
 
-    async def _strike_under_load(self, site: Site, traffic: Traffic) -> None:
+    async def _strike_under_load(self, site: Site, traffic: Traffic, reading: "asyncio.Task[None]") -> None:
         """Faults, while cards change and everybody calls. A part that fails ends the run."""
         strikes = asyncio.create_task(self._strike(site))
         rest = [
-            asyncio.create_task(self._reader.follow()),
             asyncio.create_task(site.change_for_ever(0.02)),
             *(asyncio.create_task(traffic.run()) for _ in range(3)),
         ]
         try:
-            done, _ = await asyncio.wait((strikes, *rest), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((strikes, reading, *rest), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:

@@ -129,7 +129,8 @@ class Watcher:
             reader.result()
         self._note(Closed(Ending.SERVER if ended_by_server else Ending.CLIENT if patient else Ending.IMPATIENT))
         self._generation += 1
-        if ended_by_server and await call.code() in FORBIDDEN:
+        # "from Core" is the client's own runtime, which could not even begin the call.
+        if ended_by_server and await call.code() in FORBIDDEN and await call.details() != "Internal error from Core":
             self._complain(f"a stream ended with {await call.code()}: {await call.details()}")
 
     async def _subscribe(self, call: Any, item: Filter, resume_from: Point | None, held: dict[str, str]) -> None:

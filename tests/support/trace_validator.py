@@ -100,14 +100,15 @@ class _Replay:
     def _subscribed(self, step: Subscribed) -> None:
         stream = self._open()
         self._set_aside(stream, step.filter.id)
+        stream.asked += 1
         stream.pending.setdefault(step.filter.id, []).append(
-            Subscription(step.filter, step.resume_from, asked_at=stream.last, held=step.held)
+            Subscription(step.filter, step.resume_from, number=stream.asked, asked_at=stream.last, held=step.held)
         )
 
     def _set_aside(self, stream: Stream, subscription_id: int) -> None:
         replaced = stream.active.pop(subscription_id, None)
         if replaced is not None:
-            stream.doubtful.append(replaced)
+            stream.doubtful.append((stream.asked, replaced))
 
     def _resolved(self, step: Resolved) -> None:
         log = self._history.epoch(step.at.epoch)
@@ -263,13 +264,12 @@ class _Replay:
         in_log = resumed is not None and resumed.epoch == frame.at.epoch and sub.resync is None
         sub.settled = resumed.sequence if resumed is not None and in_log else at
         if waiting:  # the client has replaced it meanwhile
-            stream.doubtful.append(sub)
+            stream.doubtful.append((sub.number, sub))
         else:
             stream.active[frame.id] = sub
         self._rebase(log, sub, at)
-        # The Subscribe that was answered came after every earlier step: what it replaced is gone.
-        if not any(stream.pending.values()):
-            stream.doubtful.clear()
+        # Steps are taken in their order: what was set aside before this Subscribe was sent is gone.
+        stream.doubtful = [(number, old) for number, old in stream.doubtful if number >= sub.number]
         self._settle(stream, log, [sub], at, resumed=in_log)
         self._settle(stream, log, [item for item in stream.active.values() if item is not sub], at)
         self._check_holdings(stream, log, at)
