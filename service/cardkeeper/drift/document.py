@@ -6,6 +6,7 @@ from typing import NoReturn, TypeAlias
 
 from cardkeeper.errors import DocumentUnreadable
 
+JsonObject: TypeAlias = "dict[str, JsonValue]"
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
 MAX_BYTES = 1024 * 1024

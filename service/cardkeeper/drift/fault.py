@@ -45,7 +45,7 @@ def read_error(error: JsonValue, pointer: str, *, http_status: int | None, grpc_
     rpc = number if number is not None and not _is_status_code(number, error) else None
     if number is not None and 300 <= number <= 599 and http_status is None:
         http_status = number
-    details = [(key, error[key]) for key in ("data", "details") if key in error]
+    details: list[tuple[str, JsonValue]] = [(key, error[key]) for key in ("data", "details") if key in error]
     texts = (*_head(error, pointer), *(found for key, value in details for found in spoken(value, child(pointer, key))))
     return Fault(
         pointer=pointer,

@@ -164,7 +164,7 @@ def capability_forms(words: Words, subject: str) -> dict[str, str]:
 
 
 def refusal_forms(words: Words) -> dict[str, str]:
-    """Return every pattern of a language by the last parts of its id: "skill.before", "mode.after", "push.lacks", …"""
+    """Return every pattern of a language by the last parts of its id: "skill.before", "mode.after", and so on."""
     forms: dict[str, str] = {}
     if "skill" in words.nouns:
         forms |= {f"skill.{order}": source for order, source in skill_forms(words).items()}

@@ -4,13 +4,13 @@ Reads Tasks, Messages, status and artifact events, JSON-RPC responses, HTTP+JSON
 stream, a batch), of every A2A generation. The shape decides, never a version member: SDKs mix them (a2a-facts 4).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from cardkeeper.drift.document import JsonValue, child, read_json
+from cardkeeper.drift.document import JsonObject, JsonValue, child, read_json
 from cardkeeper.drift.fault import read_body, read_error, read_problem, read_status
 from cardkeeper.drift.model import Binding, Part
 from cardkeeper.drift.observation import Fault, Observation, Place, Statement
-from cardkeeper.drift.parts import MAX_PARTS, part_items, part_text, read_parts, text_member
+from cardkeeper.drift.parts import MAX_PARTS, part_items, part_text, read_parts
 from cardkeeper.drift.speech import MAX_TEXT, MAX_TEXTS, said_in_message, spoken
 from cardkeeper.drift.state import REFUSING, TaskState, read_state
 from cardkeeper.drift.summary import observation_from_summary
@@ -106,7 +106,7 @@ class _Reader:
                 merged = observation if merged is None else merged.merged(observation)
         return merged
 
-    def _response(self, response: Mapping[str, JsonValue], pointer: str) -> Observation:
+    def _response(self, response: JsonObject, pointer: str) -> Observation:
         """A JSON-RPC response. Some carry a result beside the error: both are read."""
         observation = self._refusal(response, pointer) or Observation()
         result = response.get("result")
@@ -116,16 +116,14 @@ class _Reader:
             inner = _foreign(result, where)
         return observation.merged(inner) if inner is not None else observation
 
-    def _refusal(self, value: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+    def _refusal(self, value: JsonObject, pointer: str) -> Observation | None:
         error = value.get("error")
         if not error or (isinstance(error, str) and ("status" in value or "artifacts" in value)):
             return None
-        fault = read_error(
-            error, child(pointer, "error"), http_status=self._http_status, grpc_code=self._grpc_code
-        )
+        fault = read_error(error, child(pointer, "error"), http_status=self._http_status, grpc_code=self._grpc_code)
         return Observation(faults=(fault,))
 
-    def _wrapped(self, value: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+    def _wrapped(self, value: JsonObject, pointer: str) -> Observation | None:
         """1.0 and proto JSON: {task | message | statusUpdate | artifactUpdate}."""
         if "status" in value or "artifact" in value:
             return None
@@ -137,7 +135,7 @@ class _Reader:
                 merged = observation if merged is None else merged.merged(observation)
         return merged
 
-    def _bare_error(self, value: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+    def _bare_error(self, value: JsonObject, pointer: str) -> Observation | None:
         """An error without a wrapper: google.rpc.Status, RFC 9457, or an HTTP error's own JSON."""
         status = self._http_status
         if self._grpc_code is not None or ("code" in value and "message" in value and status is None):
@@ -149,7 +147,7 @@ class _Reader:
         return None
 
 
-def _task(task: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+def _task(task: JsonObject, pointer: str) -> Observation | None:
     """A Task or a status event: whatever has a status."""
     status = task.get("status")
     if isinstance(status, str) and not _is_state(status) and "artifacts" not in task:
@@ -165,10 +163,8 @@ def _is_state(text: str) -> bool:
     return read_state(text) is not TaskState.UNKNOWN
 
 
-def _task_of(
-    task: Mapping[str, JsonValue], state: TaskState | None, status: Mapping[str, JsonValue], pointer: str
-) -> Observation:
-    history = [item for item in _list(task.get("history")) if isinstance(item, tuple)]
+def _task_of(task: JsonObject, state: TaskState | None, status: JsonObject, pointer: str) -> Observation:
+    history = _list(task.get("history"))
     said = list(_status_texts(task, state, status, pointer))
     if not said and state in REFUSING:
         # agno and others put the reason of a failure in the history alone (a2a-facts 6.3)
@@ -192,7 +188,7 @@ def _task_of(
 
 
 def _status_texts(
-    task: Mapping[str, JsonValue], state: TaskState | None, status: Mapping[str, JsonValue], pointer: str
+    task: JsonObject, state: TaskState | None, status: JsonObject, pointer: str
 ) -> Iterator[tuple[str, str]]:
     message = status.get("message", status.get("update"))
     if message is not None:
@@ -204,7 +200,7 @@ def _status_texts(
             yield from spoken(task.get(key), child(pointer, key))
 
 
-def _artifact_event(event: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+def _artifact_event(event: JsonObject, pointer: str) -> Observation | None:
     artifact = event.get("artifact")
     if not isinstance(artifact, dict):
         return None
@@ -218,7 +214,7 @@ def _artifact_event(event: Mapping[str, JsonValue], pointer: str) -> Observation
     )
 
 
-def _message(message: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+def _message(message: JsonObject, pointer: str) -> Observation | None:
     if not ("role" in message or message.get("kind") == "message" or "messageId" in message):
         return None
     if _by_user(message):
@@ -227,7 +223,7 @@ def _message(message: Mapping[str, JsonValue], pointer: str) -> Observation | No
     return Observation(statements=_statements(said, Place.MESSAGE, None), message_parts=read_parts(message, pointer))
 
 
-def _artifact(artifact: Mapping[str, JsonValue], pointer: str) -> Observation | None:
+def _artifact(artifact: JsonObject, pointer: str) -> Observation | None:
     if not isinstance(artifact.get("parts"), list):
         return None
     return Observation(
@@ -238,7 +234,7 @@ def _artifact(artifact: Mapping[str, JsonValue], pointer: str) -> Observation | 
     )
 
 
-def _foreign(result: Mapping[str, JsonValue], pointer: str) -> Observation:
+def _foreign(result: JsonObject, pointer: str) -> Observation:
     """A result that is no A2A object: some agents answer {"status": "error", "error": …} and mean a failure."""
     failed = any(result.get(key) is False for key in ("success", "ok")) or bool(result.get("error"))
     failed = failed or str(result.get("status", "")).lower() in ("error", "failed", "failure")
@@ -269,7 +265,7 @@ def _texts(message: JsonValue) -> Iterator[str]:
                 yield text
 
 
-def _text_parts(artifact: Mapping[str, JsonValue], pointer: str) -> list[tuple[str, str]]:
+def _text_parts(artifact: JsonObject, pointer: str) -> list[tuple[str, str]]:
     items = list(part_items(artifact, pointer))[:MAX_TEXTS]
     return [(text[:MAX_TEXT], where) for raw, where in items if (text := part_text(raw))]
 

@@ -27,8 +27,8 @@ MIN_ECHO = 12
 """Characters from which a repeated text of the caller is taken out: shorter ones are words that anyone uses."""
 
 _PRIVATE = re.compile("[\ue000\ue001]")
-_QUOTES = str.maketrans(dict.fromkeys("\"“”„‟‘’‚‛«»‹›「」『』`´", "'"))
-_MARKUP = re.compile(r"\*\*|__|~~|[​‌‍﻿]")
+_QUOTES = str.maketrans(dict.fromkeys('"“”„‟‘’‚‛«»‹›「」『』`´', "'"))
+_MARKUP = re.compile(r"\*\*|__|~~|[\u200b\u200c\u200d\ufeff]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _SNAKE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\b[a-z]+(?:_[a-z]+){1,5}\b")
 _NOT = re.compile(r"\b(?:(ca)n't|(\w+)n't|(can)not)\b")

@@ -15,10 +15,39 @@ SKILL_KEYS = ("skill", "skillId", "skill_id", "skillID", "skillName", "skill_nam
 """Members by which agents name a skill (a2a-facts 4.6: no standard one exists)."""
 
 _SPOKEN = frozenset(
-    ["error", "errors", "message", "msg", "detail", "details", "reason", "description", "title", "code", "cause"]
-    + ["text", "errormessage", "error_message", "errorcode", "error_code", "errortype", "error_type", "hint", "type"]
-    + ["statusmessage", "status_message", "explanation", "info", "summary", "exception", "data"]
-    + ["fieldviolations", "field_violations", "violations", "metadata"]
+    [
+        "error",
+        "errors",
+        "message",
+        "msg",
+        "detail",
+        "details",
+        "reason",
+        "description",
+        "title",
+        "code",
+        "cause",
+        "text",
+        "errormessage",
+        "error_message",
+        "errorcode",
+        "error_code",
+        "errortype",
+        "error_type",
+        "hint",
+        "type",
+        "statusmessage",
+        "status_message",
+        "explanation",
+        "info",
+        "summary",
+        "exception",
+        "data",
+        "fieldviolations",
+        "field_violations",
+        "violations",
+        "metadata",
+    ]
 )
 """Members that hold an agent's words; all others may repeat what the caller sent."""
 
