@@ -18,11 +18,14 @@ class LogReader:
         self._file = file
         self.history = History()
         self._current: Epoch | None = None
+        self.exclusive = asyncio.Lock()
+        """Held by whoever puts other files in the place of the database."""
 
     async def follow(self, pause: float = 0.1) -> None:
         """Read again and again."""
         while True:
-            await asyncio.to_thread(self.read)
+            async with self.exclusive:
+                await asyncio.to_thread(self.read)
             await asyncio.sleep(pause)
 
     def read(self, *, alone: bool = False) -> None:

@@ -133,23 +133,26 @@ class Run:
                 service.fill_disk()
                 await asyncio.sleep(blow.strength * 3)
                 service.free_disk()
-            case Fault.LOST_DATABASE:
-                await service.kill()
-                self._reader.read(alone=True)
+            case _:
+                async with self._reader.exclusive:
+                    await self._replace_database(blow.fault)
+
+    async def _replace_database(self, fault: Fault) -> None:
+        service = self._service
+        if fault is Fault.DAMAGED_DATABASE:
+            await service.drain()
+            service.keep_copy()
+            service.damage()
+            await service.refuses_to_start()
+            service.put_copy_back()
+        else:
+            await service.kill()
+            self._reader.read(alone=True)
+            if fault is Fault.LOST_DATABASE:
                 service.remove_files()
-                await service.start()
-            case Fault.OLD_DATABASE:
-                await service.kill()
-                self._reader.read(alone=True)
+            else:
                 service.put_copy_back()
-                await service.start()
-            case Fault.DAMAGED_DATABASE:
-                await service.drain()
-                service.keep_copy()
-                service.damage()
-                await service.refuses_to_start()
-                service.put_copy_back()
-                await service.start()
+        await service.start()
 
     async def _bear(self, site: Site) -> None:
         """Start a process of watchers."""
