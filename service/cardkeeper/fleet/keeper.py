@@ -155,7 +155,7 @@ class Keeper:
             if isinstance(error, CardUnavailable | EgressRefused):
                 await self._unreachable.set(ref.url, error)
             raise error
-        return fetched.state
+        return self._with_card(fetched.state)
 
     async def _fetched_first(
         self, state: AgentState, consistency: Consistency, step: Step, timeout: float
@@ -173,9 +173,18 @@ class Keeper:
             if after is not None and after.record.failure is not None:
                 raise self._refusal(after, after.record.failure, fetched.error)
             raise fetched.error
-        if fetched.state is None or fetched.state.card is None:
-            return self.lookup(AgentRef(id=record.id))
-        return fetched.state
+        return self._with_card(fetched.state or self.lookup(AgentRef(id=record.id)))
+
+    def _with_card(self, state: AgentState) -> AgentState:
+        """The state, unless the agent was removed and registered anew while its card was fetched."""
+        current = self._registry.by_id(state.record.id) if state.card is None else state
+        if current is None or current.card is None:
+            raise CardUnavailable(
+                f"{state.name} was registered anew while its card was fetched: ask again",
+                metadata={"agent": state.name, "cause": "replaced"},
+                retry_after=self._policy.first_backoff,
+            )
+        return current
 
     async def _requested_fetch(self, state: AgentState, timeout: float) -> Fetched:
         url = state.record.agent_url
