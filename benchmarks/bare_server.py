@@ -69,10 +69,7 @@ class Streams:
 async def main() -> None:
     """Serve until standard input ends."""
     streams = Streams()
-    if sys.argv[1] == "unary":
-        handler = unary(int(sys.argv[2]))
-    else:
-        handler = grpc.stream_stream_rpc_method_handler(streams.call)
+    handler = unary(int(sys.argv[2])) if sys.argv[1] == "unary" else grpc.stream_stream_rpc_method_handler(streams.call)
     server = grpc.aio.server(options=OPTIONS)
     server.add_generic_rpc_handlers((AnyMethod(handler),))
     port = server.add_insecure_port("127.0.0.1:0")

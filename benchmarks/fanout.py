@@ -23,9 +23,7 @@ class Subscribers:
 
     def __init__(self, target: str, first_step: bytes) -> None:
         self._channels = [grpc.aio.insecure_channel(target, options=OPTIONS) for _ in range(CHANNELS)]
-        self._calls = [
-            self._channels[number % CHANNELS].stream_stream(PATH)() for number in range(SUBSCRIBERS)
-        ]
+        self._calls = [self._channels[number % CHANNELS].stream_stream(PATH)() for number in range(SUBSCRIBERS)]
         self._first_step = first_step
         self._readers: list[asyncio.Task[None]] = []
         self.arrivals: list[float] = []

@@ -51,7 +51,7 @@ class CardSource:
         source = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802 - the base class's name
+            def do_GET(self) -> None:
                 self.send_response(200)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(source.body)))
@@ -93,7 +93,9 @@ def card(skills: int, first: str = "skill") -> dict[str, Any]:
                 "name": f"Skill {number}",
                 "description": "Does what its name says, for whoever asks.",
                 "tags": ["benchmark", "text"],
-                **({"inputModes": ["text/plain"], "outputModes": ["text/markdown", "text/plain"]} if number % 2 else {}),
+                **(
+                    {"inputModes": ["text/plain"], "outputModes": ["text/markdown", "text/plain"]} if number % 2 else {}
+                ),
             }
             for number in range(skills)
         ],

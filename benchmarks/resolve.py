@@ -9,9 +9,8 @@ import tempfile
 import grpc
 from processes import CardSource, bare_server, card, cardkeeper_server
 
-from cardkeeper.v1 import agent_ref_pb2, resolution_pb2
+from cardkeeper.v1 import agent_ref_pb2, discovery_service_pb2_grpc, resolution_pb2
 from cardkeeper.v1 import discovery_service_pb2 as pb
-from cardkeeper.v1 import discovery_service_pb2_grpc
 
 ROUNDS = 7
 SECONDS = 4

@@ -15,8 +15,8 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 ROOT = Path(__file__).resolve().parent.parent
-SERVICE = ROOT / "service"
-CLIENT = ROOT / "clients" / "python" / "src"
+SERVICE_STUBS = ROOT / "service" / "cardkeeper" / "v1"
+CLIENT_STUBS = ROOT / "clients" / "python" / "src" / "cardkeeper_client" / "v1"
 BIN = Path(sys.executable).parent
 
 
@@ -84,34 +84,49 @@ def protoc(image: FileDescriptorSet, destination: Path, plugins: list[str], name
         )  # fmt: skip
 
 
-def move_package(source: Path, target: Path, package: str) -> None:
-    """Move generated `cardkeeper/v1` to another import package: only the imports change, never the proto package."""
+def moved(source: Path, target: Path, package: str) -> dict[Path, bytes]:
+    """Generated `cardkeeper/v1` as another import package: only the imports change, never the proto package."""
+    files = {target / "__init__.py": b'"""Generated from protos/; never edited."""\n'}
     for file in sorted(source.iterdir()):
         text = file.read_text()
         text = re.sub(r"\bfrom cardkeeper\.v1\b", f"from {package}.v1", text)
         text = re.sub(r"\bimport cardkeeper\.v1\b", f"import {package}.v1", text)
-        (target / file.name).write_text(text)
+        files[target / file.name] = text.encode()
+    return files
 
 
-def fresh(folder: Path) -> Path:
-    """Empty `folder`, so that stubs of removed files go too."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text('"""Generated from protos/; never edited."""\n')
-    return folder
+def outputs() -> dict[Path, bytes]:
+    """Everything that is generated, by path."""
+    image = build_image()
+    with tempfile.TemporaryDirectory() as folder:
+        generated = Path(folder)
+        generate(without_rules(image), generated)
+        stubs = generated / "cardkeeper" / "v1"
+        files = moved(stubs, SERVICE_STUBS, "cardkeeper") | moved(stubs, CLIENT_STUBS, "cardkeeper_client")
+    files[SERVICE_STUBS / "rules.binpb"] = without_source(image).SerializeToString()
+    return files
+
+
+def stale(files: dict[Path, bytes]) -> list[Path]:
+    """Paths whose content is not what the protos say, or that no proto stands behind any more."""
+    wrong = [path for path, content in files.items() if not path.exists() or path.read_bytes() != content]
+    present = (path for folder in (SERVICE_STUBS, CLIENT_STUBS) for path in folder.glob("*") if path.is_file())
+    return wrong + [path for path in present if path not in files]
 
 
 def main() -> None:
-    """Generate everything."""
-    image = build_image()
-    bare = without_rules(image)
-    with tempfile.TemporaryDirectory() as folder:
-        generated = Path(folder)
-        generate(bare, generated)
-        stubs = generated / "cardkeeper" / "v1"
-        move_package(stubs, fresh(SERVICE / "cardkeeper" / "v1"), "cardkeeper")
-        move_package(stubs, fresh(CLIENT / "cardkeeper_client" / "v1"), "cardkeeper_client")
-    (SERVICE / "cardkeeper" / "v1" / "rules.binpb").write_bytes(without_source(image).SerializeToString())
+    """Generate everything; with --check, only say whether that would change anything."""
+    files = outputs()
+    if sys.argv[1:] == ["--check"]:
+        if wrong := stale(files):
+            names = ", ".join(str(path.relative_to(ROOT)) for path in wrong)
+            sys.exit(f"generated code is stale: {names}; run make generate")
+        return
+    for folder in (SERVICE_STUBS, CLIENT_STUBS):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for path, content in files.items():
+        path.write_bytes(content)
 
 
 if __name__ == "__main__":
