@@ -185,6 +185,15 @@ def bookmark_too_early(scene: Scene) -> Fault:
     return Fault.DISHONEST
 
 
+def bookmark_before_the_difference(scene: Scene) -> Fault:
+    """A client that resumes would take it for the end of what it missed."""
+    found = [(i, s) for i, s in enumerate(scene.steps) if isinstance(s, Subscribed) and s.resume_from is not None]
+    index, step = scene.pick(found)
+    assert step.resume_from is not None
+    scene.steps.insert(index + 1, Bookmarked(step.resume_from))
+    return Fault.DISHONEST
+
+
 def sync_too_early(scene: Scene) -> Fault:
     """Synced comes before the last change of a difference."""
     found = []
@@ -328,6 +337,7 @@ PLANTS = (
     repeat_a_synced,
     go_backward,
     bookmark_too_early,
+    bookmark_before_the_difference,
     sync_too_early,
     miscount_the_agents,
     never_sync,

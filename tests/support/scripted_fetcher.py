@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 from cardkeeper.card.parse import parse_card
-
 from cardkeeper.errors import CardUnavailable
 from cardkeeper.fetch.base import CardRequest, CardResponse
 

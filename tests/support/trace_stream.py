@@ -39,6 +39,7 @@ class Stream:
     doubtful: list[tuple[int, Subscription]] = field(default_factory=list)
     """Replaced or removed by the client, perhaps still in force at the server: until it answers a later Subscribe than
     the one of that number."""
+    has_synced: bool = False
     asked: int = 0
     """Subscribes so far."""
 

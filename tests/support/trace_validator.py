@@ -159,6 +159,8 @@ class _Replay:
             case Synced():
                 self._synced(stream, log, frame)
             case Bookmarked():
+                if not stream.has_synced:
+                    self._say(Fault.DISHONEST, f"a bookmark at {frame.at.sequence} before any Synced")
                 self._settle(stream, log, list(stream.active.values()), frame.at.sequence)
                 self._check_holdings(stream, log, frame.at.sequence)
             case Resynced():
@@ -248,6 +250,7 @@ class _Replay:
             fault = Fault.DUPLICATED if frame.id in stream.active else Fault.UNWANTED
             self._say(fault, f"Synced({frame.id}) that no Subscribe waits for")
             return
+        stream.has_synced = True
         sub = waiting.pop(0)
         at = frame.at.sequence
         reached = self._reached.get(frame.at.epoch, 0)

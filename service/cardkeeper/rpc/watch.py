@@ -60,6 +60,8 @@ class WatchStream:
         self._sent = 0
         """Highest revision on the stream so far."""
         self._bookmark_due = False
+        self._has_synced = False
+        """Before, a bookmark would let a client that resumes believe that it had its difference already."""
         self._ending: CardkeeperError | None = None
         self._writer: asyncio.Task[None] | None = None
         self._draining: float | None = None
@@ -145,9 +147,9 @@ class WatchStream:
             if not self._steps.empty():
                 await self._apply(self._steps.get_nowait())
                 continue
-            if not self._bookmark_due:
+            due, self._bookmark_due = self._bookmark_due and self._has_synced, False
+            if not due:
                 return
-            self._bookmark_due = False
             head = self._registry.revisions.head
             await self._write(self._frames.bookmark(head), head.sequence)
 
@@ -172,6 +174,7 @@ class WatchStream:
         for event in sorted(events, key=lambda event: event.sequence):
             await self._write(self._frames.event(event, self._needs, self._sent), event.sequence)
         await self._write(self._frames.synced(head, subscription.id, count), head.sequence)
+        self._has_synced = True
 
     async def _write(self, frame: bytes, sequence: int) -> None:
         await self._context.write(frame)

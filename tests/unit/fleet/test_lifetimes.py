@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from cardkeeper.card.parse import parse_card
 
+from cardkeeper.card.parse import parse_card
 from cardkeeper.clock import ManualClock
 from cardkeeper.errors import RevisionMismatch
 from cardkeeper.fleet.agent_state import AgentState, Freshness, agent_state

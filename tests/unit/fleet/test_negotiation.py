@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from cardkeeper.card.parse import parse_card
 
 from cardkeeper.card.model import Card
+from cardkeeper.card.parse import parse_card
 from cardkeeper.errors import NotOffered, SkillNotAdvertised
 from cardkeeper.fleet.negotiation import Need, negotiate
 from scripted_fetcher import card_document
