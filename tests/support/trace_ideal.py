@@ -35,13 +35,15 @@ class IdealClient:
     record: Record
     filters: list[Filter]
     reached: Point | None = None
-    holdings: dict[str, tuple[str, int]] = field(default_factory=dict)
+    holdings: dict[str, tuple[str, Point]] = field(default_factory=dict)
     told: dict[tuple[str, str], int] = field(default_factory=dict)
     """Newest state told, by epoch and agent."""
     is_open: bool = False
     pending: dict[str, Entry] = field(default_factory=dict)
     """What waits to be told, merged by agent."""
     doubts: dict[str, Entry] = field(default_factory=dict)
+    unread: list[Callable[[], None]] = field(default_factory=list)
+    """Frames that were sent; each is applied when it is read."""
 
     def wants(self, entry: Entry) -> bool:
         return any(item.wants(entry) for item in self.filters)
@@ -64,7 +66,7 @@ class Ideal:
 
     @property
     def _acts(self) -> tuple[Callable[[IdealClient], None], ...]:
-        return self._flush, self._toggle, self._resolve
+        return self._flush, self._read, self._toggle, self._resolve
 
     @property
     def records(self) -> list[Record]:
@@ -79,7 +81,7 @@ class Ideal:
                 self.restart,
                 *(partial(act, client) for act in self._acts),
             )
-            (action,) = self._chance.choices(actions, (10, 0.3, 4, 1.5, 3))
+            (action,) = self._chance.choices(actions, (10, 0.3, 4, 4, 1.5, 3))
             action()
         for client in self.clients:
             if client.is_open:
@@ -163,6 +165,7 @@ class Ideal:
         client.is_open = False
         client.pending.clear()
         client.doubts.clear()
+        client.unread.clear()
 
     def _connect(self, client: IdealClient) -> None:
         client.is_open = True
@@ -224,13 +227,24 @@ class Ideal:
             return
         waiting = sorted([*client.pending.values(), *client.doubts.values()], key=lambda entry: entry.sequence)
         client.pending, client.doubts = {}, {}
-        for entry in waiting:
-            self._tell(client, entry, entry.sequence)
-            client.reached = Point(self._log.id, entry.sequence)
+        client.unread += (partial(self._live, client, entry) for entry in waiting)
         if self._chance.random() < 0.5:
-            client.reached = Point(self._log.id, self._log.head)
-            client.record.steps.append(Bookmarked(client.reached))
-            self._say_holdings(client)
+            client.unread.append(partial(self._bookmark, client, Point(self._log.id, self._log.head)))
+
+    def _read(self, client: IdealClient) -> None:
+        count = self._chance.randint(0, len(client.unread))
+        frames, client.unread = client.unread[:count], client.unread[count:]
+        for apply in frames:
+            apply()
+
+    def _live(self, client: IdealClient, entry: Entry) -> None:
+        self._tell(client, entry, entry.sequence)
+        client.reached = Point(self._log.id, entry.sequence)
+
+    def _bookmark(self, client: IdealClient, at: Point) -> None:
+        client.reached = at
+        client.record.steps.append(Bookmarked(at))
+        self._say_holdings(client)
 
     def _tell(self, client: IdealClient, entry: Entry, frame: int) -> None:
         at, agent_at = Point(self._log.id, frame), Point(self._log.id, entry.sequence)
@@ -252,10 +266,13 @@ class Ideal:
         if entry.sequence < client.told.get((self._log.id, entry.agent), 0):
             return  # another subscription's difference may tell an older state than what is known
         client.told[self._log.id, entry.agent] = entry.sequence
+        held = client.holdings.get(entry.agent)
+        if held is None or (held[1].epoch == agent_at.epoch and held[1].sequence > agent_at.sequence):
+            return  # an answer was quicker than the stream
         if removed:
-            client.holdings.pop(entry.agent, None)
-        elif entry.agent in client.holdings:
-            client.holdings[entry.agent] = (entry.fingerprint, entry.sequence)
+            del client.holdings[entry.agent]
+        else:
+            client.holdings[entry.agent] = (entry.fingerprint, agent_at)
 
     def _resolve(self, client: IdealClient) -> None:
         agent = self._chance.choice(self._names)
@@ -268,7 +285,7 @@ class Ideal:
             Resolved(agent=agent, fingerprint=fingerprint, at=Point(self._log.id, at), kept=client.is_open)
         )
         if client.is_open:
-            client.holdings[agent] = (fingerprint, at)
+            client.holdings[agent] = (fingerprint, Point(self._log.id, at))
 
     def _say_holdings(self, client: IdealClient) -> None:
         held = {agent: fingerprint for agent, (fingerprint, _) in client.holdings.items()}
