@@ -306,7 +306,8 @@ def hold_a_removed_agent(scene: Scene) -> Fault:
         claim = scene.steps[index - 1]
         if isinstance(step, Holds) and isinstance(claim, Synced | Bookmarked):
             kept = scene.ideal.history.epoch(claim.at.epoch).agents(claim.at.sequence)
-            found += [(index, step, f"agent-{number}") for number in range(4) if f"agent-{number}" not in kept]
+            gone = {f"agent-{number}" for number in range(4)} - kept.keys() - step.fingerprints.keys()
+            found += [(index, step, agent) for agent in sorted(gone)]
     index, step, agent = scene.pick(found)
     scene.steps[index] = Holds({**step.fingerprints, agent: "f" * 64})
     return Fault.MISSING_DELETION
