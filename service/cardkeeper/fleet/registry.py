@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from cardkeeper.card.model import Card
@@ -16,6 +17,9 @@ from cardkeeper.fleet.task_scope import TaskScope
 from cardkeeper.store.base import AgentRecord, Commit, Conflict, Event, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
+
+DOUBT_INTERVAL = 1.0
+"""Seconds between attempts to read what became of a commit whose outcome is unknown."""
 
 
 class Registry:
@@ -92,7 +96,9 @@ class Registry:
                     await self._catch_up()
                 event = await self.store.commit(commit)
             except StoreUnavailable as error:
-                self._in_doubt = True
+                if not self._in_doubt:
+                    self._in_doubt = True
+                    self._scope.start(self._settle_doubt(), "commit in doubt")
                 raise Unavailable(
                     f"the store took no change: {error}", reason="STORE_UNAVAILABLE", retry_after=1.0
                 ) from error
@@ -102,6 +108,15 @@ class Registry:
                 self._put(replace(commit.record, sequence=event.sequence), card)
             self.revisions.append(event)
             return event
+
+    async def _settle_doubt(self) -> None:
+        """See to it that a change which was taken after all is told, even if no other commit follows."""
+        while self._in_doubt:
+            await asyncio.sleep(DOUBT_INTERVAL)
+            async with self._committing:
+                if self._in_doubt:
+                    with suppress(StoreUnavailable):
+                        await self._catch_up()
 
     async def _catch_up(self) -> None:
         """Apply events that the store took although their commit seemed to fail."""
