@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 import grpc
@@ -22,7 +23,7 @@ from robustness.plan import Blow, Fault, Plan
 from robustness.service import Service, ServiceFailed
 from robustness.traffic import Traffic
 from trace_fault import Violation
-from trace_history import History
+from trace_history import Entry, History
 from trace_record import Record
 from trace_validator import judge
 
@@ -42,8 +43,14 @@ class Outcome:
 
     @property
     def revisions(self) -> int:
-        """Revisions taken, over all epochs."""
-        return sum(len(epoch.entries) for epoch in self.history.epochs.values())
+        """Revisions taken, over all epochs; what an older copy brought along counts once."""
+        taken = 0
+        before: list[Entry] = []
+        for epoch in self.history.epochs.values():
+            pairs = zip(epoch.entries, before, strict=False)
+            taken += len(epoch.entries) - sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            before = epoch.entries
+        return taken
 
 
 class Run:
