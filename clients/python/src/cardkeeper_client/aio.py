@@ -22,6 +22,7 @@ from cardkeeper_client.guard import (
     Validate,
     drift_of,
     guarded,
+    is_stale,
     report_request,
     validate_request,
 )
@@ -139,7 +140,7 @@ class CardkeeperAsync:
             request = report_request(need, resolution, document=document_of(outcome, http_status=http_status))
         if call is not None:
             request.call.CopyFrom(call)
-        judgement: verdict_pb2.Judgement = (await self._call(self._stub.ReportTaskOutcome, request)).judgement
+        judgement = await self._report(resolution, request)
         drift = drift_of(resolution, judgement, outcome)
         if drift is not None and raise_on_drift:
             raise drift
@@ -155,7 +156,7 @@ class CardkeeperAsync:
     ) -> pb.ValidateArtifactResponse:
         """See Cardkeeper.validate."""
         request = validate_request(resolution, document_of(artifact), policy)
-        verdict: pb.ValidateArtifactResponse = await self._call(self._stub.ValidateArtifact, request)
+        verdict = await self._validate(resolution, request)
         if raise_on_drift and not verdict.accepted:
             raise ArtifactSchemaDriftError(resolution, verdict.judgement, artifact)
         return verdict
@@ -190,10 +191,10 @@ class CardkeeperAsync:
                         answered = self._cache.answers.get(need) or await self._ask(need)
                     case Run(resolution):
                         answered = await _ran(run, resolution)
-                    case Report(request):
-                        answered = (await self._call(self._stub.ReportTaskOutcome, request)).judgement
-                    case Validate(request):
-                        answered = await self._call(self._stub.ValidateArtifact, request)
+                    case Report(resolution, request):
+                        answered = await self._report(resolution, request)
+                    case Validate(resolution, request):
+                        answered = await self._validate(resolution, request)
             except Exception as error:  # noqa: BLE001 - handed to the guard, which knows what it means
                 failed = error
 
@@ -214,6 +215,23 @@ class CardkeeperAsync:
             return await method(request, timeout=timeout or self._timeout)
         except grpc.RpcError as error:
             raise service_error(error) from error
+
+    async def _report(self, resolution: Resolution, request: pb.ReportTaskOutcomeRequest) -> verdict_pb2.Judgement:
+        judgement: verdict_pb2.Judgement = (await self._call(self._stub.ReportTaskOutcome, request)).judgement
+        self._heed(resolution, judgement)
+        return judgement
+
+    async def _validate(
+        self, resolution: Resolution, request: pb.ValidateArtifactRequest
+    ) -> pb.ValidateArtifactResponse:
+        verdict: pb.ValidateArtifactResponse = await self._call(self._stub.ValidateArtifact, request)
+        self._heed(resolution, verdict.judgement)
+        return verdict
+
+    def _heed(self, resolution: Resolution, judgement: verdict_pb2.Judgement) -> None:
+        """Who reported the drift need not wait for the stream to tell of it."""
+        if is_stale(judgement):
+            self._cache.distrust(resolution.agent, resolution.sequence)
 
     def _start(self) -> None:
         if self._near and self._task is None:

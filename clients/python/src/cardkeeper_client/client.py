@@ -20,6 +20,7 @@ from cardkeeper_client.guard import (
     Validate,
     drift_of,
     guarded,
+    is_stale,
     report_request,
     validate_request,
 )
@@ -144,7 +145,7 @@ class Cardkeeper:
             request = report_request(need, resolution, document=document_of(outcome, http_status=http_status))
         if call is not None:
             request.call.CopyFrom(call)
-        judgement: verdict_pb2.Judgement = self._call(self._stub.ReportTaskOutcome, request).judgement
+        judgement = self._report(resolution, request)
         drift = drift_of(resolution, judgement, outcome)
         if drift is not None and raise_on_drift:
             raise drift
@@ -163,7 +164,7 @@ class Cardkeeper:
         Raises ArtifactSchemaDriftError where it is rejected, unless `raise_on_drift` is false; ServiceError.
         """
         request = validate_request(resolution, document_of(artifact), policy)
-        verdict: pb.ValidateArtifactResponse = self._call(self._stub.ValidateArtifact, request)
+        verdict = self._validate(resolution, request)
         if raise_on_drift and not verdict.accepted:
             raise ArtifactSchemaDriftError(resolution, verdict.judgement, artifact)
         return verdict
@@ -204,10 +205,10 @@ class Cardkeeper:
                         answered = self._cache.answers.get(need) or self._ask(need)
                     case Run(resolution):
                         answered = _ran(run, resolution)
-                    case Report(request):
-                        answered = self._call(self._stub.ReportTaskOutcome, request).judgement
-                    case Validate(request):
-                        answered = self._call(self._stub.ValidateArtifact, request)
+                    case Report(resolution, request):
+                        answered = self._report(resolution, request)
+                    case Validate(resolution, request):
+                        answered = self._validate(resolution, request)
             except Exception as error:  # noqa: BLE001 - handed to the guard, which knows what it means
                 failed = error
 
@@ -225,6 +226,22 @@ class Cardkeeper:
         with self._lock:
             self._cache.keep(ticket, need, resolution)
         return resolution
+
+    def _report(self, resolution: Resolution, request: pb.ReportTaskOutcomeRequest) -> verdict_pb2.Judgement:
+        judgement: verdict_pb2.Judgement = self._call(self._stub.ReportTaskOutcome, request).judgement
+        self._heed(resolution, judgement)
+        return judgement
+
+    def _validate(self, resolution: Resolution, request: pb.ValidateArtifactRequest) -> pb.ValidateArtifactResponse:
+        verdict: pb.ValidateArtifactResponse = self._call(self._stub.ValidateArtifact, request)
+        self._heed(resolution, verdict.judgement)
+        return verdict
+
+    def _heed(self, resolution: Resolution, judgement: verdict_pb2.Judgement) -> None:
+        """Who reported the drift need not wait for the stream to tell of it."""
+        if is_stale(judgement):
+            with self._lock:
+                self._cache.distrust(resolution.agent, resolution.sequence)
 
     def _start(self) -> None:
         if self._forked:

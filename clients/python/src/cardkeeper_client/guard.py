@@ -48,6 +48,7 @@ class Ran:
 class Report:
     """Report an outcome; answered with a Judgement."""
 
+    resolution: Resolution
     request: pb.ReportTaskOutcomeRequest
 
 
@@ -55,6 +56,7 @@ class Report:
 class Validate:
     """Validate an artifact; answered with a ValidateArtifactResponse."""
 
+    resolution: Resolution
     request: pb.ValidateArtifactRequest
 
 
@@ -92,21 +94,26 @@ def _judged(need: Need, resolution: Resolution, ran: Ran, *, validate: bool) -> 
     document = document_of_error(ran.error) if ran.error is not None else None
     if ran.error is None:
         if isinstance(ran.answer, observation_pb2.TaskOutcomeSummary):
-            judgement = yield Report(report_request(need, resolution, summary=ran.answer))
+            judgement = yield Report(resolution, report_request(need, resolution, summary=ran.answer))
             return drift_of(resolution, judgement, ran.answer)
         document = document_of(ran.answer)
     if document is None:
         return None  # the function failed by itself: nothing about the agent
-    judgement = yield Report(report_request(need, resolution, document=document))
+    judgement = yield Report(resolution, report_request(need, resolution, document=document))
     untyped = _only_about_artifacts(judgement)
     if judgement.verdict != verdict_pb2.VERDICT_NO_DRIFT and not (validate and untyped):
         return drift_of(resolution, judgement, ran.answer)
     if not validate or ran.error is not None:
         return None
-    verdict: pb.ValidateArtifactResponse = yield Validate(validate_request(resolution, document))
+    verdict: pb.ValidateArtifactResponse = yield Validate(resolution, validate_request(resolution, document))
     if verdict.accepted:
         return None
     return ArtifactSchemaDriftError(resolution, verdict.judgement, ran.answer)
+
+
+def is_stale(judgement: verdict_pb2.Judgement) -> bool:
+    """Whether a judgement says that the card which was negotiated with must not be used any more."""
+    return judgement.verdict not in (verdict_pb2.VERDICT_NO_DRIFT, verdict_pb2.VERDICT_AGENT_CONTRADICTS_CARD)
 
 
 def drift_of(resolution: Resolution, judgement: verdict_pb2.Judgement, answer: Any) -> DriftError | None:
