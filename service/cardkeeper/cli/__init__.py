@@ -6,7 +6,11 @@ reached.
 
 import typer
 
-from cardkeeper.cli import cards, fleet, judge, observe, serve
+from cardkeeper.cli.cards import app as cards_app
+from cardkeeper.cli.fleet import app as fleet_app
+from cardkeeper.cli.judge import app as judge_app
+from cardkeeper.cli.observe import app as observe_app
+from cardkeeper.cli.serve import app as serve_app
 
 app = typer.Typer(
     name="cardkeeper",
@@ -16,8 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for part in (serve, observe, fleet, cards, judge):
-    app.registered_commands.extend(part.app.registered_commands)
+for part in (serve_app, observe_app, fleet_app, cards_app, judge_app):
+    app.registered_commands.extend(part.registered_commands)
 
 
 def main() -> None:
