@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a program that reports
+    print(text, flush=True)
 
 
 def _report(outcome: Outcome) -> None:

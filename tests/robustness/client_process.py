@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from cardkeeper_client.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
+from robustness.near_cache_user import NearCacheUser
 from robustness.notebook import Notebook
 from robustness.watcher import Watcher
 
@@ -28,6 +29,9 @@ CHANNEL = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
+
+NEAR_CACHES = 2
+"""Users of the Python client in each process, beside the watchers."""
 
 
 async def watch(target: str, folder: Path, name: str, watchers: int, agents: list[str], seed: str) -> None:
@@ -46,6 +50,10 @@ async def watch(target: str, folder: Path, name: str, watchers: int, agents: lis
                 notebook = stack.enter_context(Notebook(folder / f"{name}-{number}.trace"))
                 chance = random.Random(f"{seed} {name} {number}")  # noqa: S311 - no secret
                 group.create_task(_watch_one(target, agents, chance, notebook, complain, finishing))
+            for number in range(NEAR_CACHES):
+                notebook = stack.enter_context(Notebook(folder / f"{name}-near-{number}.trace"))
+                chance = random.Random(f"{seed} {name} near {number}")  # noqa: S311 - no secret
+                group.create_task(NearCacheUser(target, agents, chance, notebook.note, complain).run(finishing))
 
 
 async def _watch_one(

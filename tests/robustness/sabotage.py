@@ -1,6 +1,6 @@
 """`python -m robustness.sabotage`: does the suite notice a service that breaks its promises?
 
-Each sabotage is one small wrong change of the service, made in a copy of it. The suite must fail on every one: exit 0 if
+Each sabotage is one small wrong change of the service or of the Python client, made in a copy of it. The suite must fail on every one: exit 0 if
 it did.
 """
 
@@ -11,9 +11,8 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-
-import cardkeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,7 @@ class Sabotage:
     file: str
     right: str
     wrong: str
+    package: str = "cardkeeper"
 
 
 SABOTAGES = (
@@ -110,6 +110,20 @@ SABOTAGES = (
         "            if commit.record is not None:\n"
         "                self._put(replace(commit.record, sequence=event.sequence), card)\n",
     ),
+    Sabotage(
+        "the near cache overhears an invalidation",
+        "near_cache.py",
+        "                if held is not None and held.sequence < agent_revision:",
+        "                if held is not None and held.sequence < agent_revision - 9:",
+        package="cardkeeper_client",
+    ),
+    Sabotage(
+        "the near cache keeps an answer that was overtaken",
+        "near_cache.py",
+        "        if resolution.sequence < least or",
+        "        if",
+        package="cardkeeper_client",
+    ),
 )
 
 
@@ -131,8 +145,8 @@ def main() -> int:
 
 def _noticed(sabotage: Sabotage, seconds: float, seeds: int) -> bool:
     with tempfile.TemporaryDirectory(prefix="sabotage-") as folder:
-        copy = Path(folder) / "cardkeeper"
-        shutil.copytree(Path(str(cardkeeper.__file__)).parent, copy)
+        copy = Path(folder) / sabotage.package
+        shutil.copytree(Path(str(import_module(sabotage.package).__file__)).parent, copy)
         file = copy / sabotage.file
         text = file.read_text("utf-8")
         if text.count(sabotage.right) != 1:
@@ -147,7 +161,7 @@ def _noticed(sabotage: Sabotage, seconds: float, seeds: int) -> bool:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a program that reports
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

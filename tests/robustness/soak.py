@@ -191,7 +191,7 @@ def _growth(warm: Measure, last: Measure) -> list[str]:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a program that reports
+    print(text, flush=True)
 
 
 def main() -> int:
