@@ -5,6 +5,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Annotated
 
+import grpc
 import typer
 from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
@@ -28,6 +29,8 @@ from cardkeeper.v1 import (
     change_pb2,
     discovery_service_pb2,
     discovery_service_pb2_grpc,
+    fleet_service_pb2,
+    fleet_service_pb2_grpc,
     invalidation_pb2,
     observation_pb2,
     resolution_pb2,
@@ -137,7 +140,7 @@ def report(
     with connected(server, tls_ca) as channel:
         stub = discovery_service_pb2_grpc.DiscoveryServiceStub(channel)
         request = discovery_service_pb2.ReportTaskOutcomeRequest(
-            negotiated=_negotiated(stub, agent, skill, fingerprint, timeout), document=document
+            negotiated=_negotiated(channel, agent, skill, fingerprint, timeout), document=document
         )
         judgement = stub.ReportTaskOutcome(request, timeout=timeout).judgement
     if as_json:
@@ -167,7 +170,7 @@ def validate(
     with connected(server, tls_ca) as channel:
         stub = discovery_service_pb2_grpc.DiscoveryServiceStub(channel)
         request = discovery_service_pb2.ValidateArtifactRequest(
-            negotiated=_negotiated(stub, agent, skill, fingerprint, timeout),
+            negotiated=_negotiated(channel, agent, skill, fingerprint, timeout),
             artifact=_document(artifact),
             policy=discovery_service_pb2.ArtifactPolicy.ValueType(known[policy]),
         )
@@ -222,16 +225,19 @@ def watch(
 
 
 def _negotiated(
-    stub: discovery_service_pb2_grpc.DiscoveryServiceStub, agent: str, skill: str, fingerprint: str, timeout: float
+    channel: grpc.Channel, agent: str, skill: str, fingerprint: str, timeout: float
 ) -> observation_pb2.Negotiated:
-    """What was negotiated; without a fingerprint, what would be now."""
+    """What was negotiated, although the card may have changed since; without a fingerprint, what would be now."""
     ref = agent_ref(agent)
-    if fingerprint and ref.name:
-        return observation_pb2.Negotiated(agent=ref.name, skill_id=skill, skill_fingerprint=fingerprint)
+    if fingerprint:
+        asked = fleet_service_pb2.GetAgentRequest(agent=ref)
+        name = ref.name or fleet_service_pb2_grpc.FleetServiceStub(channel).GetAgent(asked, timeout=timeout).agent.name
+        return observation_pb2.Negotiated(agent=name, skill_id=skill, skill_fingerprint=fingerprint)
     request = discovery_service_pb2.ResolveSkillRequest(agent=ref, need=resolution_pb2.SkillNeed(skill_id=skill))
+    stub = discovery_service_pb2_grpc.DiscoveryServiceStub(channel)
     resolution = stub.ResolveSkill(request, timeout=timeout).resolution
     return observation_pb2.Negotiated(
-        agent=resolution.agent, skill_id=skill, skill_fingerprint=fingerprint or resolution.skill_fingerprint
+        agent=resolution.agent, skill_id=skill, skill_fingerprint=resolution.skill_fingerprint
     )
 
 

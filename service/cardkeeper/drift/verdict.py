@@ -1,6 +1,8 @@
 """From a settled verdict to what the caller should do, and to an artifact's fate: the tables of design section 5. Pure."""
 
-from cardkeeper.drift.model import Advice, ArtifactJudgement, ArtifactPolicy, Verdict
+from collections.abc import Sequence
+
+from cardkeeper.drift.model import Advice, ArtifactJudgement, ArtifactPolicy, Evidence, Verdict
 
 
 def decide(verdict: Verdict, *, serving: bool) -> Advice:
@@ -16,6 +18,18 @@ def decide(verdict: Verdict, *, serving: bool) -> Advice:
             return Advice.WAIT
 
 
+def softened(verdict: Verdict, evidence: Sequence[Evidence], policy: ArtifactPolicy) -> Verdict:
+    """Return the verdict as the policy has it.
+
+    An agent that sends its text without a type, under a card that a re-fetch showed unchanged, has always done so: unless the
+    policy is strict, that is worth a warning, and no contradiction on every task.
+    """
+    untyped = bool(evidence) and all(item.untyped for item in evidence)
+    if untyped and verdict is Verdict.AGENT_CONTRADICTS_CARD and policy is not ArtifactPolicy.STRICT:
+        return Verdict.NO_DRIFT
+    return verdict
+
+
 def artifact_accepted(found: ArtifactJudgement, policy: ArtifactPolicy, verdict: Verdict) -> bool:
     """Whether an artifact may go on.
 
@@ -26,4 +40,4 @@ def artifact_accepted(found: ArtifactJudgement, policy: ArtifactPolicy, verdict:
         return False
     if not found.untyped or policy is ArtifactPolicy.LENIENT:
         return True
-    return policy is ArtifactPolicy.CONFIRM and verdict is Verdict.AGENT_CONTRADICTS_CARD
+    return policy is ArtifactPolicy.CONFIRM and verdict in (Verdict.NO_DRIFT, Verdict.AGENT_CONTRADICTS_CARD)

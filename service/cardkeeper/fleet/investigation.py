@@ -116,7 +116,9 @@ class Investigator:
         first = self._recall(key) is None
         if not isinstance(fetched.error, DeadlineTooShort):
             self._remember(key, verdict)
-        if first:
+        # What an agent has always done is no event, however often it is seen.
+        habit = verdict is Verdict.AGENT_CONTRADICTS_CARD and all(item.untyped for item in evidence)
+        if first and not habit:
             await self._record(agent_id, fingerprint, skill_id, evidence, verdict, changes, fetched.sequence)
         if verdict is not Verdict.UNCONFIRMED or state is None:
             return Settlement(verdict=verdict, state=state)
@@ -171,7 +173,12 @@ class Investigator:
         return Settlement(verdict=Verdict.UNCONFIRMED, state=state, retry_after=max(wait, 0.1))
 
     def _refused(self, state: AgentState, reporter: str) -> Settlement:
-        """No fetch is allowed now. Nothing is held against the agent: a reporter who lies must not make it suspect."""
+        """No fetch is allowed now: the last whole one answers, if it is no older than the fetches are apart.
+
+        Else nothing is known, and nothing is held against the agent: a reporter who lies must not make it suspect.
+        """
+        if self._clock.monotonic() - state.fetched <= 1.5 * self._policy.agent_refetch_interval:
+            return Settlement(verdict=Verdict.AGENT_CONTRADICTS_CARD, state=state)
         wait = max(self._reporter_budget.wait(reporter), self.agent_budget.wait(state.record.id), 0.1)
         return Settlement(verdict=Verdict.UNCONFIRMED, state=state, retry_after=wait)
 

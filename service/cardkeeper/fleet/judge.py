@@ -22,7 +22,7 @@ from cardkeeper.drift.model import (
 from cardkeeper.drift.near import near_ids
 from cardkeeper.drift.outcome import Observation
 from cardkeeper.drift.pattern import Patterns
-from cardkeeper.drift.verdict import artifact_accepted, decide
+from cardkeeper.drift.verdict import artifact_accepted, decide, softened
 from cardkeeper.errors import NotFound
 from cardkeeper.fleet.agent_state import AgentState
 from cardkeeper.fleet.investigation import Investigator
@@ -99,8 +99,8 @@ class Judge:
         """Judge a task's outcome. Raises NotFound where the snapshot is not known."""
         snapshot = await self.snapshot(negotiated)
         self._statistics.judgements += 1
-        evidence = find_evidence(snapshot, call, observation, self._patterns)
-        return await self._settle(negotiated, snapshot, call, evidence, reporter=reporter, timeout=timeout)
+        found = find_evidence(snapshot, call, observation, self._patterns)
+        return await self._settle(negotiated, snapshot, call, found, self._policy, reporter=reporter, timeout=timeout)
 
     async def artifact(
         self,
@@ -116,11 +116,10 @@ class Judge:
         self._statistics.judgements += 1
         policy = policy or self._policy
         found = judge_artifact(snapshot, negotiated.skill_id, parts)
-        worth_a_fetch = tuple(
-            item for item in found.evidence if not item.untyped or policy is not ArtifactPolicy.LENIENT
-        )
         call = Call(skill_id=negotiated.skill_id)
-        judgement = await self._settle(negotiated, snapshot, call, worth_a_fetch, reporter=reporter, timeout=timeout)
+        judgement = await self._settle(
+            negotiated, snapshot, call, found.evidence, policy, reporter=reporter, timeout=timeout
+        )
         accepted = artifact_accepted(found, policy, judgement.verdict)
         return ArtifactVerdict(accepted=accepted, parts=found.parts, judgement=judgement)
 
@@ -157,11 +156,13 @@ class Judge:
         negotiated: Negotiated,
         snapshot: Card,
         call: Call,
-        evidence: tuple[Evidence, ...],
+        found: tuple[Evidence, ...],
+        policy: ArtifactPolicy,
         *,
         reporter: str,
         timeout: float,
     ) -> Judgement:
+        evidence = tuple(item for item in found if not item.untyped or policy is not ArtifactPolicy.LENIENT)
         if not evidence:
             return Judgement(verdict=Verdict.NO_DRIFT, advice=Advice.PROCEED, message="nothing contradicts the card")
         settlement = await self._investigator.settle(
@@ -175,7 +176,7 @@ class Judge:
         state = settlement.state
         need = _need(snapshot, call)
         serving = state is not None and state.card is not None and serves(state.card, need)
-        verdict = settlement.verdict
+        verdict = softened(settlement.verdict, evidence, policy)
         advice = decide(verdict, serving=serving)
         gone = verdict is Verdict.CARD_CHANGED and not serving
         return Judgement(
@@ -228,6 +229,8 @@ def _message(
             return f"{seen}: {agent} is not kept any more"
         offer = "still offers" if serving else "no longer offers"
         return f"{seen}: the card of {agent} changed; it {offer} what was negotiated of {skill!r}"
+    if verdict is Verdict.NO_DRIFT:
+        return f"{seen}, by a type that is merely implied: {agent} is as it was negotiated, and has always sent it so"
     if verdict is Verdict.AGENT_CONTRADICTS_CARD:
         return f"{seen}: {agent} still advertises {skill!r} as it was negotiated, but does not do as its card says"
     return f"{seen}: the card of {agent} could not be fetched to settle this"

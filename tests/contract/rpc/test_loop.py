@@ -5,6 +5,7 @@ import asyncio
 import grpc
 import pytest
 
+from cardkeeper.clock import ManualClock
 from cardkeeper.errors import CardUnavailable
 from cardkeeper.v1 import discovery_service_pb2 as pb
 from cardkeeper.v1 import fleet_service_pb2, observation_pb2, revision_pb2, verdict_pb2
@@ -19,7 +20,7 @@ from contract_requests import (
     validate,
 )
 from rpc_errors import failure
-from running_service import Running
+from running_service import Running, running_service
 from scripted_fetcher import ScriptedFetcher, card_document
 
 URL = "http://agent.example"
@@ -208,6 +209,24 @@ async def test_untyped_text_of_an_agent_that_always_sent_it(
     verdict = await service.discovery.ValidateArtifact(validate(resolution, text_artifact(), policy=policy))
     assert verdict.accepted is accepted
     assert verdict.parts[0].result == pb.ValidateArtifactResponse.RESULT_UNTYPED
+
+
+async def test_an_agent_that_always_sends_untyped_text_passes_at_any_rate_with_few_fetches(
+    fetcher: ScriptedFetcher,
+) -> None:
+    clock = ManualClock()
+    completed = FINE | {"artifacts": [text_artifact()]}
+    async with running_service(fetcher=fetcher, clock=clock) as service:
+        resolution = await resolved(service)
+        for _ in range(120):
+            clock.advance(2.0)
+            assert (await service.discovery.ValidateArtifact(validate(resolution, text_artifact()))).accepted
+            judgement = (await service.discovery.ReportTaskOutcome(report(resolution, completed))).judgement
+            assert judgement.verdict == verdict_pb2.VERDICT_NO_DRIFT
+            assert [item.rule for item in judgement.evidence] == ["artifact.untyped"]
+        fleet = service.app.settings.fleet
+        assert fetcher.count(URL) <= 2 + fleet.agent_refetch_burst + 240 / fleet.agent_refetch_interval
+        assert not (await service.fleet.ListDriftEvents(fleet_service_pb2.ListDriftEventsRequest())).drift_events
 
 
 async def test_untyped_text_is_rejected_where_the_card_changed_or_cannot_be_fetched(

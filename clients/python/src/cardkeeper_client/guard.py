@@ -100,8 +100,9 @@ def _judged(need: Need, resolution: Resolution, ran: Ran, *, validate: bool) -> 
     if document is None:
         return None  # the function failed by itself: nothing about the agent
     judgement = yield Report(resolution, report_request(need, resolution, document=document))
-    untyped = _only_about_artifacts(judgement)
-    if judgement.verdict != verdict_pb2.VERDICT_NO_DRIFT and not (validate and untyped):
+    # Whether an artifact may pass is for its validation to say, where that is wanted.
+    settled = not _only_about_artifacts(judgement) or (not validate and is_stale(judgement))
+    if settled and judgement.verdict != verdict_pb2.VERDICT_NO_DRIFT:
         return drift_of(resolution, judgement, ran.answer)
     if not validate or ran.error is not None:
         return None
