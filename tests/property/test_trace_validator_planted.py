@@ -381,8 +381,15 @@ def test_what_is_planted_is_found(plant: Callable[[Scene], Fault], seed: int) ->
             ],
             "the log left 'x'",
         ),
+        (
+            [
+                Entry(sequence=1, kind=Kind.ADDED, agent="a", agent_url="http://one"),
+                Entry(sequence=2, kind=Kind.ADDED, agent="b", agent_url="http://one"),
+            ],
+            "is kept as a already",
+        ),
     ],
-    ids=["hole", "change of nothing", "broken chain"],
+    ids=["hole", "change of nothing", "broken chain", "two agents of one URL"],
 )
 def test_a_broken_log_is_found(entries: list[Entry], words: str) -> None:
     ideal = Ideal(random.Random(0))  # noqa: S311 - no secret

@@ -76,6 +76,8 @@ class NearCacheUser:
             if error.code in FORBIDDEN_NAMES:
                 self._complain(f"resolve ended with {error.code}: {error}")
             raise
+        if found.agent != name:
+            self._complain(f"resolve of {name} answers for {found.agent}")
         at = Point(found.epoch, found.sequence)
         agent = agent_id(found.agent)
         self._note(Resolved(agent=agent, fingerprint=found.skill_fingerprint, at=at, floor=floor, kept=False))

@@ -218,6 +218,8 @@ class Watcher:
             if error.code() in FORBIDDEN:
                 self._complain(f"ResolveSkill ended with {error.code()}: {error.details()}")
             return
+        if name and found.agent != name:
+            self._complain(f"ResolveSkill of {name} answers for {found.agent}")
         kept = generation == self._generation and self._in_sync.is_set()
         at = point(found.revision)
         self._note(

@@ -127,6 +127,7 @@ class History:
         """What is wrong with the log itself: a revision taken twice or never, a change of what was not there."""
         for epoch in self.epochs.values():
             held: dict[str, str] = {}
+            urls: dict[str, str] = {}
             for expected, entry in enumerate(epoch.entries, 1):
                 where = f"{epoch.id}@{entry.sequence} {entry.kind} {entry.agent}"
                 if entry.sequence != expected:
@@ -134,9 +135,12 @@ class History:
                     break
                 if (entry.kind is Kind.ADDED) == (entry.agent in held):
                     yield f"{where}: the agent was {'kept already' if entry.agent in held else 'not kept'}"
+                if entry.agent_url and urls.setdefault(entry.agent_url, entry.agent) != entry.agent:
+                    yield f"{where}: {entry.agent_url} is kept as {urls[entry.agent_url]} already"
                 if entry.kind in SURFACE and entry.previous != held.get(entry.agent, ""):
                     yield f"{where}: it changes {entry.previous!r}, the log left {held.get(entry.agent, '')!r}"
                 if entry.kind is Kind.REMOVED:
                     held.pop(entry.agent, None)
+                    urls.pop(entry.agent_url, None)
                 elif entry.kind in SURFACE:
                     held[entry.agent] = entry.fingerprint

@@ -92,7 +92,7 @@ class Keeper:
         if step is Step.SERVE_AND_REVALIDATE:
             self._refetcher.flight(state.record.agent_url, Cause.REFRESH, conditional=True)
             return state
-        return await self._fetched_first(state, consistency, step, timeout)
+        return await self._fetched_first(ref, state, consistency, step, timeout)
 
     async def register(self, agent_url: str, agent_id: str, *, timeout: float) -> AgentState:
         """Keep an agent from now on, and fetch its card before the answer if it has none.
@@ -158,7 +158,7 @@ class Keeper:
         return self._with_card(fetched.state)
 
     async def _fetched_first(
-        self, state: AgentState, consistency: Consistency, step: Step, timeout: float
+        self, ref: AgentRef, state: AgentState, consistency: Consistency, step: Step, timeout: float
     ) -> AgentState:
         record = state.record
         if record.failure is not None and self._clock.monotonic() < state.retry_at and not consistency.refetch:
@@ -173,7 +173,8 @@ class Keeper:
             if after is not None and after.record.failure is not None:
                 raise self._refusal(after, after.record.failure, fetched.error)
             raise fetched.error
-        return self._with_card(fetched.state or self.lookup(AgentRef(id=record.id)))
+        # The fetch was of a URL: what is kept under the caller's reference may be another agent by now, or none.
+        return self._with_card(self.lookup(ref))
 
     def _with_card(self, state: AgentState) -> AgentState:
         """The state, unless the agent was removed and registered anew while its card was fetched."""

@@ -94,6 +94,7 @@ class Registry:
             try:
                 if self._in_doubt:
                     await self._catch_up()
+                self._check_url(commit)
                 event = await self.store.commit(commit)
             except StoreUnavailable as error:
                 if not self._in_doubt:
@@ -108,6 +109,14 @@ class Registry:
                 self._put(replace(commit.record, sequence=event.sequence), card)
             self.revisions.append(event)
             return event
+
+    def _check_url(self, commit: Commit) -> None:
+        """Raise Conflict where another agent has the URL: the store compares by id, and two may have met an agent at once."""
+        if commit.record is None:
+            return
+        holder = self._id_by_url.get(commit.record.agent_url, commit.record.id)
+        if holder != commit.record.id:
+            raise Conflict(f"{commit.record.agent_url} is kept as {holder}, not as {commit.record.id}")
 
     async def _settle_doubt(self) -> None:
         """See to it that a change which was taken after all is told, even if no other commit follows."""
