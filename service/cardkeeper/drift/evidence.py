@@ -258,7 +258,8 @@ class _Reader:
         return answers and len(statement.text) <= MAX_ANSWER
 
     def _sentence(self, sentence: str, statement: Statement) -> Iterator[Evidence]:
-        refusing = statement.place is Place.ERROR or statement.state in REFUSING
+        refused = statement.state in REFUSING and statement.place is not Place.ARTIFACT
+        refusing = statement.place is Place.ERROR or refused
         for found in self.patterns.find(sentence):
             named = SKILL in found.words or WEAK_SKILL in found.words
             if refusing or named:

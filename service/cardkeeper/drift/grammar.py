@@ -82,7 +82,7 @@ class Words:
     def ends(self) -> str:
         """What follows a refusal that names nothing: the end, a pause, or words that lead away from a name."""
         return (
-            r"(?=(?: error| exception)?(?: ?$| ?[.,;!?)\]}'…]| ?[-–—:] ?"
+            r"(?=(?: error| exception)?(?: ?$|'(?!\w)| ?[.,;!?)\]}…]| ?[-–—:] ?"
             rf"{self.go_on}| ?[(\[] ?(?:-?\d|{self.go_on})|{self.gap}{self.go_on}))"
         )
 
@@ -122,7 +122,7 @@ def skill_forms(words: Words) -> dict[str, str]:
         "after": (
             rf"(?:{bound}(?:{any_skill}|{thing}){NAMED}(?:{gap}| ?[:,-] ?){words.predicate(ends)}"
             rf"|{start}{skill}:?{gap}{words.predicate(ends)}"
-            rf"|{bound}(?:{any_skill}|{thing}):?{gap}{words.helped}(?:{words.refused}|{words.unknown}|{words.gone}){named})"
+            rf"|{bound}(?:{any_skill}|{thing}):?{gap}{words.helped}(?:{words.refused}|{words.unknown}|{words.gone})(?: error| exception)?{named})"
         ),
         "lacks": (
             rf"{bound}(?:{words.lacks}{gap}{words.determined}"
