@@ -19,6 +19,8 @@ from cardkeeper.v1.discovery_service_pb2 import ResolveSkillRequest, WatchInvali
 from cardkeeper.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from scripted_fetcher import card_document
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 STREAMS = 4_000
 CHANNELS = 40
 """Connections that the streams share: as many clients behind a few proxies, and few descriptors for the test."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 TESTS = Path(__file__).parent.parent
 CLIENT = TESTS.parent / "clients/python/src"
 
