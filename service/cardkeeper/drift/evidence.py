@@ -46,7 +46,17 @@ _CODES = {
 _CODES_0_1 = {-32006: "UNSUPPORTED_OPERATION"}  # streaming not supported
 _CODES_0_3 = {-32007: "EXTENDED_AGENT_CARD_NOT_CONFIGURED"}
 _CODES_1_0 = _CODES_0_3 | {-32008: "EXTENSION_SUPPORT_REQUIRED", -32009: "VERSION_NOT_SUPPORTED"}
+_WORDING = {
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": re.compile(r"push|notif|not supported|unsupported", re.IGNORECASE),
+    "UNSUPPORTED_OPERATION": re.compile(r"support|stream|operation|implement|capabilit", re.IGNORECASE),
+    "CONTENT_TYPE_NOT_SUPPORTED": re.compile(r"content|media|type|mode|format|mime|part|accepts", re.IGNORECASE),
+    "EXTENSION_SUPPORT_REQUIRED": re.compile(r"extension", re.IGNORECASE),
+    "VERSION_NOT_SUPPORTED": re.compile(r"version|protocol", re.IGNORECASE),
+    "EXTENDED_AGENT_CARD_NOT_CONFIGURED": re.compile(r"card|configur|support", re.IGNORECASE),
+}
 _GONE = frozenset({301, 308, 404, 405, 410})
+_WRONG_CONTENT_TYPE = 415
+_HTTP_OWN_WORDS = ("", "unsupported media type", "415 unsupported media type")
 _NO_METHOD = 12
 """UNIMPLEMENTED of gRPC."""
 
@@ -99,6 +109,8 @@ class _Reader:
 
     def _fault(self, fault: Fault) -> list[Evidence]:
         """Structure first; words where it says nothing; the bare status last."""
+        if fault.http_status == _WRONG_CONTENT_TYPE and not fault.reason and fault.message.lower() in _HTTP_OWN_WORDS:
+            return []  # HTTP's own phrase: as likely about the request's Content-Type header
         refused = list(self._fields(fault))
         if not refused:
             reason = fault.reason if self._is_known(fault.reason) else self._reason_of_code(fault)
@@ -129,7 +141,11 @@ class _Reader:
             codes = _CODES | _CODES_0_3
         elif not version.startswith("0."):
             codes = _CODES | _CODES_1_0
-        return codes.get(fault.code, "")
+        reason = codes.get(fault.code, "")
+        # Private codes collide with A2A's (a2a-facts 5.6): a message about something else speaks for itself.
+        agrees = _WORDING.get(reason)
+        said = " ".join(statement.text for statement in fault.statements)
+        return reason if agrees is None or not said.isascii() or agrees.search(said) or not said else ""
 
     def _fields(self, fault: Fault) -> Iterator[Evidence]:
         for remark in fault.fields:

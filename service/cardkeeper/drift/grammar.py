@@ -15,8 +15,11 @@ from dataclasses import dataclass
 
 from cardkeeper.drift.phrase import SKILL, WEAK_SKILL
 
-_LEAD = r"(?:[:=#(\[<,–—-]{1,2} ?)?"
-_CALLED = r"(?:(?:with |of |matching |by )?(?:the )?(?:id|name|identifier|key|named|called|matching|for)[:= ]{1,2})?"
+_LEAD = r"(?:[:=#(\[<>,–—-]{1,2} ?)?"
+_CALLED = (
+    r"(?:(?:with |of |matching |by )?(?:the )?(?:id|name|identifier|key|named|called|matching|for)[:= ]{1,2}"
+    r"|match(?:es)? )?"
+)
 
 NAMED = rf" ?{_LEAD}{_CALLED}'?[{SKILL}{WEAK_SKILL}]'?[)\]>]?"
 """The negotiated skill, after the word for it."""
@@ -89,7 +92,7 @@ class Words:
     @property
     def helped(self) -> str:
         """Auxiliary verbs and adverbs before a predicate."""
-        return rf"(?:{self.auxiliary}{self.gap}){{0,4}}"
+        return rf"(?:{self.auxiliary}{self.gap}){{0,6}}"
 
     @property
     def determined(self) -> str:
@@ -104,7 +107,7 @@ class Words:
     def predicate(self, ends: str) -> str:
         """A refusing predicate with what may follow it."""
         whole = rf"(?!{self.gap}{self.limits})"
-        return rf"{self.helped}(?:{self.gone}{whole}|(?:{self.refused}|{self.unknown}){ends})"
+        return rf"{self.helped}(?:{self.gone}{whole}|(?:{self.refused}|{self.unknown}){whole}{ends})"
 
 
 def skill_forms(words: Words) -> dict[str, str]:
@@ -122,7 +125,8 @@ def skill_forms(words: Words) -> dict[str, str]:
         "after": (
             rf"(?:{bound}(?:{any_skill}|{thing}){NAMED}(?:{gap}| ?[:,-] ?){words.predicate(ends)}"
             rf"|{start}{skill}:?{gap}{words.predicate(ends)}"
-            rf"|{bound}(?:{any_skill}|{thing}):?{gap}{words.helped}(?:{words.refused}|{words.unknown}|{words.gone})(?: error| exception)?{named})"
+            rf"|{bound}(?:{any_skill}|{thing}):?{gap}{words.helped}"
+            rf"(?:{words.refused}|{words.unknown}|{words.gone})(?: error| exception)?{named})"
         ),
         "lacks": (
             rf"{bound}(?:{words.lacks}{gap}{words.determined}"
