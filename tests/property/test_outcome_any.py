@@ -29,7 +29,7 @@ CARD = normalise(
 )
 # Keys and words that mean something to the readers, so that generated values reach their depths.
 KEYS = st.sampled_from(
-    (
+    [
         "jsonrpc",
         "result",
         "error",
@@ -43,9 +43,6 @@ KEYS = st.sampled_from(
         "kind",
         "type",
         "text",
-    )
-) | st.sampled_from(
-    (
         "file",
         "url",
         "raw",
@@ -57,8 +54,6 @@ KEYS = st.sampled_from(
         "statusUpdate",
         "artifactUpdate",
         "metadata",
-    )
-    + (
         "mimeType",
         "mediaType",
         "name",
@@ -69,8 +64,13 @@ KEYS = st.sampled_from(
         "append",
         "lastChunk",
         "content",
-    )
-    + ("@type", "title", "detail", "final", "bytes", "id")
+        "@type",
+        "title",
+        "detail",
+        "final",
+        "bytes",
+        "id",
+    ]
 )
 WORDS = st.sampled_from(
     ("failed", "TASK_STATE_FAILED", "completed", "unknown skill", "skill s-1 not found", "text", "file", "data", "2.0")
