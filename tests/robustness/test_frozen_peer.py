@@ -19,13 +19,14 @@ from cardkeeper.v1.fleet_service_pb2_grpc import FleetServiceStub
 NOTICED_WITHIN = 12.0
 """Seconds, with default settings: design section 9."""
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 CLIENT = """
 import sys, grpc
 from cardkeeper.v1 import invalidation_pb2
 from cardkeeper.v1.discovery_service_pb2 import WatchInvalidationsRequest
 from cardkeeper.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 
-pytestmark = pytest.mark.xdist_group("processes")
 step = WatchInvalidationsRequest(subscribe=invalidation_pb2.Subscribe(subscription_id=1))
 with grpc.insecure_channel(sys.argv[1]) as channel:
     for frame in DiscoveryServiceStub(channel).WatchInvalidations(iter([step])):
