@@ -312,7 +312,7 @@ class _Replay:
                 continue
             by_fingerprint = sub.resume_from is None or sub.resync is Gap.EPOCH_CHANGED
             if sub.filter.by_content or (by_fingerprint and now == held.fingerprint):
-                self._holdings[agent] = Holding(held.fingerprint, Point(log.id, max(at, held.at.sequence)))
+                self._holdings[agent] = Holding(held.fingerprint, Point(log.id, self._known_at(log, agent, at)))
 
     def _settle(
         self, stream: Stream, log: Epoch, subs: Sequence[Subscription], at: int, *, resumed: bool = False
