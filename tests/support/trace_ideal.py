@@ -59,7 +59,6 @@ class Ideal:
         self._chance = chance
         self._names = [f"agent-{number}" for number in range(agents)]
         self._bound = history
-        self._serial = 0
         self.history = History()
         self._log = self._begin()
         self.clients = [IdealClient(Record(f"client-{number}"), self._filters()) for number in range(clients)]
@@ -133,8 +132,8 @@ class Ideal:
         return self.history.epoch(f"epoch-{len(self.history.epochs)}")
 
     def _fresh(self) -> str:
-        self._serial += 1
-        return f"{self._serial:064x}"
+        """One of a few: agents return to what they were, across epochs too."""
+        return f"{self._chance.randint(1, 6):064x}"
 
     def _filters(self) -> list[Filter]:
         def some(values: tuple[str, ...]) -> frozenset[str]:
@@ -193,7 +192,9 @@ class Ideal:
                 earlier = news.pop(entry.agent, None)
                 news[entry.agent] = _merged(earlier, entry) if earlier else entry
         elif start is not None:
-            for agent in client.holdings:
+            for agent, (fingerprint, _) in client.holdings.items():
+                if gap is Gap.EPOCH_CHANGED and log.fingerprint(agent, head) == fingerprint:
+                    continue  # all that compares across epochs
                 # Of one that is gone, nobody may know the URL any more.
                 if item.covers(*log.covered(agent)) or log.fingerprint(agent, head) is None:
                     news[agent] = self._now(agent)
