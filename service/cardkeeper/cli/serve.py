@@ -1,6 +1,7 @@
 """`cardkeeper serve`: run the service until it is told to stop."""
 
 import asyncio
+import gc
 import importlib.util
 import logging
 import signal
@@ -103,6 +104,9 @@ async def _serve(settings: Settings) -> None:
     async with Application(settings) as service:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, _asked_to_stop, stop)
+        # What is loaded by now stays: the collector need not go through it again and again.
+        gc.collect()
+        gc.freeze()
         _greet(settings, service)
         await stop.wait()
         print("draining", flush=True)

@@ -4,7 +4,6 @@ A resolution is serialised once for each question and state, not once a call: th
 bytes of its answer for as long as the agent's state is the one that was answered from, and fresh.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from cardkeeper.clock import Clock
@@ -16,26 +15,27 @@ from cardkeeper.fleet.registry import Registry
 class _Ready:
     answer: bytes
     state: AgentState
+    agent_id: str
     until: float
 
 
 class ReadyAnswers:
-    """A bounded LRU from question bytes to answer bytes."""
+    """From question bytes to answer bytes; bounded, the oldest go first."""
 
     def __init__(self, registry: Registry, clock: Clock, *, max_entries: int = 20_000, max_bytes: int = 1024) -> None:
-        self._registry = registry
-        self._clock = clock
+        # Bound once: this is the hot path.
+        self._current = registry.by_id
+        self._now = clock.monotonic
         self._max_entries = max_entries
         self._max_bytes = max_bytes
-        self._ready: OrderedDict[bytes, _Ready] = OrderedDict()
+        self._ready: dict[bytes, _Ready] = {}
 
     def get(self, question: bytes) -> bytes | None:
         """Return the answer if it is what a full resolve would give now."""
         ready = self._ready.get(question)
         if ready is None:
             return None
-        if self._registry.by_id(ready.state.record.id) is ready.state and self._clock.monotonic() < ready.until:
-            self._ready.move_to_end(question)
+        if self._current(ready.agent_id) is ready.state and self._now() < ready.until:
             return ready.answer
         del self._ready[question]
         return None
@@ -44,6 +44,6 @@ class ReadyAnswers:
         """Keep an answer that holds until a monotonic instant, or until the agent's state is another one."""
         if len(question) > self._max_bytes:
             return
-        self._ready[question] = _Ready(answer, state, until)
+        self._ready[question] = _Ready(answer, state, state.record.id, until)
         if len(self._ready) > self._max_entries:
-            self._ready.popitem(last=False)
+            del self._ready[next(iter(self._ready))]
