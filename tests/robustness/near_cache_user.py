@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from cardkeeper_client import CardkeeperAsync, ServiceError
 from cardkeeper_client.v1 import discovery_service_pb2 as pb
@@ -48,14 +49,14 @@ class NearCacheUser:
         self._known = {}
         apply = cards._session.apply
 
-        def listen(frame: pb.WatchInvalidationsResponse) -> object:
-            reaction = apply(frame)
+        def listen(frame: pb.WatchInvalidationsResponse, *more: Any) -> Any:
+            reaction = apply(frame, *more)
             if frame.HasField("invalidation"):
                 at = frame.invalidation.agent_revision
                 self._learn(agent_id(frame.invalidation.agent), Point(at.epoch, at.sequence))
             return reaction
 
-        cards._session.apply = listen  # type: ignore[method-assign,assignment] # to hear what the client hears
+        cards._session.apply = listen  # type: ignore[method-assign] # to hear what the client hears
         return cards
 
     async def _use(self, cards: CardkeeperAsync, finishing: asyncio.Event) -> None:

@@ -128,11 +128,12 @@ class Run:
                 async with _frozen(service.pid):
                     await asyncio.sleep(blow.strength * 8)
             case Fault.FREEZE_CLIENT:
-                victim = self._clients[blow.victim % len(self._clients)]
+                victim = self._victim(blow)
                 async with _frozen(victim.pid):
                     await asyncio.sleep(blow.strength * 12)
             case Fault.KILL_CLIENT:
-                victim = self._clients.pop(blow.victim % len(self._clients))
+                victim = self._victim(blow)
+                self._clients.remove(victim)
                 victim.kill()
                 await victim.wait()
                 await self._bear(site)
@@ -177,6 +178,7 @@ class Run:
         self._clients.append(process)
 
     async def _finish_clients(self) -> None:
+        self._check_clients()
         for client in self._clients:
             client.terminate()
         try:
@@ -186,6 +188,15 @@ class Run:
             raise ServiceFailed(f"clients did not come in sync within {FINISH_TIMEOUT} s") from None
         if any(codes):
             raise ServiceFailed(f"client processes ended with {codes}")
+
+    def _victim(self, blow: Blow) -> asyncio.subprocess.Process:
+        self._check_clients()
+        return self._clients[blow.victim % len(self._clients)]
+
+    def _check_clients(self) -> None:
+        ended = [client.returncode for client in self._clients if client.returncode is not None]
+        if ended:
+            raise ServiceFailed(f"client processes ended by themselves with {ended}")
 
     async def _end_processes(self) -> None:
         for client in self._clients:
