@@ -112,9 +112,9 @@ SABOTAGES = (
     ),
     Sabotage(
         "the near cache overhears an invalidation",
-        "near_cache.py",
-        "                if held is not None and held.sequence < agent_revision:",
-        "                if held is not None and held.sequence < agent_revision - 9:",
+        "session.py",
+        "                self._cache.invalidate(told.agent, _sequence(told.agent_revision, frame))",
+        "                self._cache.invalidate(told.agent, _sequence(told.agent_revision, frame) - 9)",
         package="cardkeeper_client",
     ),
 )
