@@ -60,8 +60,9 @@ bench: setup ## Measure against floors; writes build/bench.json
 	@command -v h2load >/dev/null || { echo "bench needs h2load: apt-get install nghttp2-client"; exit 1; }
 	PYTHONPATH=benchmarks $(BIN)/python benchmarks/run.py
 
-robustness: setup ## Random faults against the stream's promises, two minutes
-	$(BIN)/python -m pytest --quiet tests/robustness
+robustness: setup ## Random faults against the stream's promises, two minutes; SEED=n SEEDS=n SECONDS=n
+	PYTHONPATH=tests:tests/support:clients/python/src $(BIN)/python -m robustness \
+		--seed $(or $(SEED),1) --seeds $(or $(SEEDS),3) --seconds $(or $(SECONDS),30)
 
 clean: ## Remove what was made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

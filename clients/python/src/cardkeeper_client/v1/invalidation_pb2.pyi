@@ -84,7 +84,9 @@ class Subscribe(_message.Message):
 
     @_builtins.property
     def resume_from(self) -> _revision_pb2.Revision:
-        """Where the client got to: the revision of the last frame it applied; absent: a first connection."""
+        """Where the client got to: the revision of the last frame that it applied while every subscription of its stream was in
+        sync (after its Synced); absent: a first connection.
+        """
 
     @_builtins.property
     def held(self) -> _containers.RepeatedCompositeFieldContainer[Global___Held]:
