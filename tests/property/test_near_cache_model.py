@@ -1,8 +1,8 @@
-"""The near cache against a model: whatever the order of calls, answers and frames, it never answers with what the stream has
-already invalidated, and answers nothing while the stream is not in sync.
+"""The near cache against a model: whatever the order of calls, answers and frames, it never answers with what the stream, or
+an answer, has already shown to be outdated, and answers nothing while the stream is not in sync.
 
-The model is the service: agents whose state takes revisions, answers that are made at one instant and arrive at another, and
-a stream that delivers its frames in order, breaks, and resumes with or without a gap.
+The model is the service: agents whose state takes revisions, answers that are made at one instant and arrive at another,
+perhaps by a replica that lags, and a stream that delivers its frames in order, breaks, and resumes with or without a gap.
 """
 
 from dataclasses import dataclass
@@ -11,43 +11,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cardkeeper_client.near_cache import NearCache, Ticket
+from cardkeeper_client.near_cache import NearCache
 from cardkeeper_client.need import Need
 from cardkeeper_client.resolution import Resolution
+from client_values import resolution
 
 AGENTS = ("agents/a", "agents/b", "agents/c")
 SKILLS = ("s", "t")
-
-
-def resolution(agent: str, skill: str, epoch: str, sequence: int) -> Resolution:
-    return Resolution(
-        agent=agent,
-        agent_url=f"http://{agent[-1]}.example",
-        endpoint_url="",
-        protocol_binding="",
-        protocol_version="",
-        tenant="",
-        skill_id=skill,
-        input_modes=(),
-        output_modes=(),
-        streaming=False,
-        push_notifications=False,
-        skill_fingerprint="",
-        per_skill_fingerprint="",
-        card_digest="",
-        card_version="",
-        epoch=epoch,
-        sequence=sequence,
-        expires_at=0.0,
-        stale=False,
-    )
+SILENCE, LIFETIME = 12.0, 30.0
 
 
 @dataclass
 class OnItsWay:
     """A question, and its answer once the service made one."""
 
-    ticket: Ticket
+    ticket: int
     need: Need
     answer: Resolution | None = None
 
@@ -55,18 +33,22 @@ class OnItsWay:
 class NearCacheMachine(RuleBasedStateMachine):
     """Rules are what may happen next in a client, its stream, and its service."""
 
-    @initialize()
-    def start(self) -> None:
-        self.cache = NearCache(limit=4)
+    @initialize(limit=st.sampled_from([1, 2, 4, 100]), replicas_lag=st.booleans())
+    def start(self, limit: int, replicas_lag: bool) -> None:
+        self.limit, self.replicas_lag = limit, replicas_lag
+        self.cache = NearCache(limit)
+        self.now = 0.0
+        self.heard = float("-inf")
         self.epoch = 1
-        self.head = 0
-        self.state = dict.fromkeys(AGENTS, 0)
+        self.head = 3
+        self.states = {agent: [number + 1] for number, agent in enumerate(AGENTS)}
+        """All revisions of each agent in this epoch; the last is the one of now."""
         self.frames: list[tuple[str, int]] | None = None
         """Undelivered frames of the open stream; None: none is open."""
-        self.reached: tuple[int, int] | None = None
-        self.delivered = dict.fromkeys(AGENTS, 0)
-        """Newest state of each agent that the stream told of, in this epoch."""
         self.synced = False
+        self.reached: tuple[int, int] | None = None
+        self.shown: dict[str, int] = {}
+        """Newest state of each agent that the client was shown in this epoch, since there last was a gap."""
         self.under_way: list[OnItsWay] = []
 
     # The service
@@ -74,7 +56,7 @@ class NearCacheMachine(RuleBasedStateMachine):
     @rule(agent=st.sampled_from(AGENTS))
     def an_agent_changes(self, agent: str) -> None:
         self.head += 1
-        self.state[agent] = self.head
+        self.states[agent].append(self.head)
         if self.frames is not None:
             self.frames.append((agent, self.head))
 
@@ -83,7 +65,11 @@ class NearCacheMachine(RuleBasedStateMachine):
         self.the_stream_breaks()
         self.epoch += 1
         self.head = 3
-        self.state = {agent: number + 1 for number, agent in enumerate(AGENTS)}
+        self.states = {agent: [number + 1] for number, agent in enumerate(AGENTS)}
+        for item in self.under_way:  # calls end with their service, or its replacement answers them
+            if item.answer is None:
+                self.cache.ask()
+        self.shown = {}
 
     # The stream
 
@@ -91,32 +77,31 @@ class NearCacheMachine(RuleBasedStateMachine):
     @rule(compacted=st.booleans())
     def the_stream_opens(self, compacted: bool) -> None:
         self.frames = []
-        same_epoch = self.reached is not None and self.reached[0] == self.epoch
-        if self.reached is not None and (compacted or not same_epoch):
+        if self.reached is None:
+            return
+        epoch, since = self.reached
+        if compacted or epoch != self.epoch:
             self.cache.resync()
-        elif self.reached is not None:
-            since = self.reached[1]
-            for agent, sequence in sorted(self.state.items(), key=lambda item: item[1]):
-                if sequence > since:
-                    self.cache.invalidate(agent, sequence)
-                    self.delivered[agent] = sequence
-        if not same_epoch:
-            self.delivered = dict.fromkeys(AGENTS, 0)
-        self.cache.synced(str(self.epoch))
-        self.synced = True
-        self.reached = (self.epoch, self.head)
+            self.shown = {}
+            return
+        missed = sorted((states[-1], agent) for agent, states in self.states.items() if states[-1] > since)
+        self.frames = [(agent, sequence) for sequence, agent in missed]
 
     @precondition(lambda self: self.frames)
     @rule()
     def a_frame_arrives(self) -> None:
         assert self.frames
         agent, sequence = self.frames.pop(0)
+        self._hear()
         self.cache.invalidate(agent, sequence)
-        self.delivered[agent] = sequence
+        self.shown[agent] = max(sequence, self.shown.get(agent, 0))
 
     @precondition(lambda self: self.frames == [])
     @rule()
-    def a_bookmark_arrives(self) -> None:
+    def everything_is_claimed_to_be_told(self) -> None:
+        self._hear()
+        self.cache.synced(str(self.epoch))
+        self.synced = True
         self.reached = (self.epoch, self.head)
 
     @rule()
@@ -126,10 +111,33 @@ class NearCacheMachine(RuleBasedStateMachine):
         self.synced = False
 
     @precondition(lambda self: self.synced)
+    @rule()
+    def the_server_overflows(self) -> None:
+        self._hear()
+        self.cache.resync()
+        self.synced = False
+        self.frames = []
+        self.shown = {}
+
+    @precondition(lambda self: self.synced)
     @rule(agent=st.sampled_from(AGENTS))
     def the_service_cannot_vouch(self, agent: str) -> None:
-        self.cache.distrust(agent, self.state[agent])
-        assert not [need for need, held in self.cache.answers.items() if held.agent == agent]
+        """Suspicion is a state of its own: what the stream says of it concerns the revision that it has then."""
+        self._hear()
+        newest = self.states[agent][-1]
+        self.frames = [(told, sequence) for told, sequence in self.frames or () if told != agent]
+        self.cache.distrust(agent, newest)
+        self.shown[agent] = newest + 1
+        assert not [need for need, kept in self.cache.answers.items() if kept.resolution.agent == agent]
+
+    @rule(agent=st.sampled_from(AGENTS))
+    def a_judgement_speaks_against_an_agent(self, agent: str) -> None:
+        self.cache.doubt(agent, self.states[agent][-1])
+        assert not [need for need, kept in self.cache.answers.items() if kept.resolution.agent == agent]
+
+    @rule(seconds=st.sampled_from([1.0, 11.0, 13.0, 31.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
 
     # Calls
 
@@ -139,10 +147,12 @@ class NearCacheMachine(RuleBasedStateMachine):
         self.under_way.append(OnItsWay(self.cache.ask(), Need(agent, skill)))
 
     @precondition(lambda self: any(item.answer is None for item in self.under_way))
-    @rule(data=st.data())
-    def the_service_answers(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), lag=st.integers(0, 2), stale=st.booleans())
+    def the_service_answers(self, data: st.DataObject, lag: int, stale: bool) -> None:
         item = data.draw(st.sampled_from([item for item in self.under_way if item.answer is None]))
-        item.answer = resolution(item.need.agent, item.need.skill_id, str(self.epoch), self.state[item.need.agent])
+        states = self.states[item.need.agent]
+        sequence = states[-1 - min(lag, len(states) - 1)] if self.replicas_lag else states[-1]
+        item.answer = resolution(item.need.agent, item.need.skill_id, str(self.epoch), sequence, stale=stale)
 
     @precondition(lambda self: any(item.answer is not None for item in self.under_way))
     @rule(data=st.data())
@@ -150,40 +160,48 @@ class NearCacheMachine(RuleBasedStateMachine):
         item = data.draw(st.sampled_from([item for item in self.under_way if item.answer is not None]))
         self.under_way.remove(item)
         assert item.answer is not None
-        self.cache.keep(item.ticket, item.need, item.answer)
-
-    @precondition(lambda self: self.under_way)
-    @rule(data=st.data())
-    def a_call_fails(self, data: st.DataObject) -> None:
-        item = data.draw(st.sampled_from(self.under_way))
-        self.under_way.remove(item)
-        self.cache.give_up(item.ticket)
+        if self.cache.keep(item.ticket, item.need, item.answer, self.now + LIFETIME):
+            assert not item.answer.stale
+            assert self.cache.answers[item.need].resolution is item.answer
+            agent = item.answer.agent
+            self.shown[agent] = max(item.answer.sequence, self.shown.get(agent, 0))
 
     # What must hold
 
     @invariant()
-    def nothing_is_answered_out_of_sync(self) -> None:
+    def nothing_is_answered_out_of_sync_or_in_silence_or_past_its_time(self) -> None:
         assert self.synced or not self.cache.answers
+        assert self.cache.in_sync == self.synced
+        silent = self.now >= self.heard + SILENCE
+        assert self.cache.trusts(self.now) == (self.synced and not silent)
+        for need, kept in self.cache.answers.items():
+            found = self.cache.find(need, self.now)
+            assert found is (None if silent or self.now >= kept.until else kept.resolution)
 
     @invariant()
-    def nothing_is_answered_that_the_stream_invalidated(self) -> None:
-        for need, held in self.cache.answers.items():
+    def nothing_is_answered_that_was_shown_to_be_outdated(self) -> None:
+        for need, kept in self.cache.answers.items():
+            held = kept.resolution
             assert held.epoch == str(self.epoch)
-            assert held.sequence >= self.delivered[held.agent], (need, held.sequence, self.delivered)
+            assert held.sequence >= self.shown.get(held.agent, 0), (need, held.sequence, self.shown)
 
     @invariant()
     def with_every_frame_delivered_only_the_truth_is_answered(self) -> None:
-        if self.frames == []:
-            for held in self.cache.answers.values():
-                assert held.sequence == self.state[held.agent]
+        if self.frames == [] and not self.replicas_lag:
+            for kept in self.cache.answers.values():
+                assert kept.resolution.sequence == self.states[kept.resolution.agent][-1]
 
     @invariant()
     def it_is_bounded(self) -> None:
-        assert len(self.cache.answers) + len(self.cache._parked) <= 8
         held = set(self.cache.answers) | set(self.cache._parked)
+        assert len(self.cache.answers) + len(self.cache._parked) <= self.limit
         assert {need for needs in self.cache._by_agent.values() for need in needs} == held
-        assert self.under_way or not self.cache._told
+        assert len(self.cache._least) <= self.limit
+
+    def _hear(self) -> None:
+        self.heard = self.now
+        self.cache.trust_until(self.now + SILENCE)
 
 
 TestNearCache = NearCacheMachine.TestCase
-TestNearCache.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestNearCache.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 FIRST, MOST = 0.2, 10.0
 """Seconds."""
+LONGEST_HINT = 60.0
+"""Seconds that a server may ask for; a longer wish is cut, so that nobody can send a client away for good."""
 
 
 class Backoff:
@@ -18,8 +20,12 @@ class Backoff:
         """Start anew."""
         self._failures = 0
 
-    def wait(self, *, hint: float | None = None) -> float:
-        """Return seconds to wait: a random part of the hint, or of a ceiling that rises."""
-        ceiling = min(FIRST * 2.0**self._failures, MOST) if hint is None else hint
+    def after(self, at_least: float = 0.0) -> float:
+        """Seconds to wait after a failure: what the server asked for (RetryInfo), and a random part of a rising ceiling."""
+        ceiling = min(FIRST * 2.0**self._failures, MOST)
         self._failures = min(self._failures + 1, 16)
-        return self._random() * ceiling
+        return min(at_least, LONGEST_HINT) + self._random() * ceiling
+
+    def within(self, most: float) -> float:
+        """Seconds to wait after an orderly end: a random part of what the server grants (Draining)."""
+        return self._random() * min(most, LONGEST_HINT)

@@ -1,37 +1,28 @@
 """The synchronous client. Safe to share between threads; one in each process."""
 
-import os
 import threading
-import weakref
+import time
+import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import grpc
 
+from cardkeeper_client import fork
 from cardkeeper_client.channel import OPTIONS
-from cardkeeper_client.errors import ArtifactSchemaDriftError, ForkedError
+from cardkeeper_client.errors import ArtifactSchemaDriftError, ClosedError, ForkedError
 from cardkeeper_client.failure import service_error
-from cardkeeper_client.guard import (
-    Ran,
-    Report,
-    Resolve,
-    Run,
-    Validate,
-    drift_of,
-    guarded,
-    is_stale,
-    report_request,
-    validate_request,
-)
+from cardkeeper_client.guard import Ran, Report, Resolve, Run, Validate, drift_of, guarded, is_stale
 from cardkeeper_client.near_cache import NearCache
 from cardkeeper_client.need import Need
-from cardkeeper_client.observed import Answer, document_of
+from cardkeeper_client.observed import Answer
+from cardkeeper_client.question import find_request, report_request, validate_request
 from cardkeeper_client.resolution import Resolution
-from cardkeeper_client.session import Session
+from cardkeeper_client.session import SILENCE, Session
 from cardkeeper_client.stream import Stream
 from cardkeeper_client.v1 import discovery_service_pb2 as pb
-from cardkeeper_client.v1 import discovery_service_pb2_grpc, observation_pb2, resolution_pb2, verdict_pb2
+from cardkeeper_client.v1 import discovery_service_pb2_grpc, observation_pb2, verdict_pb2
 
 Returned = TypeVar("Returned")
 
@@ -43,6 +34,9 @@ class Cardkeeper:
     """A client of one service: `with Cardkeeper("127.0.0.1:50051") as cards`.
 
     Resolutions are answered from memory while the invalidation stream is in sync, which starts with the first one.
+    `credentials` are of gRPC (`grpc.ssl_channel_credentials(root_certificates=pem)`); without, the channel is plain.
+    `options` are further options of the channel. `timeout` and `silence` are seconds: for each call, and until a server that
+    says nothing is taken for gone; keep it above the ten seconds that the contract grants.
     """
 
     def __init__(
@@ -50,23 +44,26 @@ class Cardkeeper:
         target: str,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        options: Sequence[tuple[str, Any]] = (),
         timeout: float = TIMEOUT,
         near_cache: bool = True,
         max_resolutions: int = 10_000,
+        silence: float = SILENCE,
     ) -> None:
+        self._cache = NearCache(max_resolutions)
+        self._session = Session(self._cache, silence=silence)
         if credentials is None:
-            self._channel = grpc.insecure_channel(target, options=OPTIONS)
+            self._channel = grpc.insecure_channel(target, options=(*OPTIONS, *options))
         else:
-            self._channel = grpc.secure_channel(target, credentials, options=OPTIONS)
+            self._channel = grpc.secure_channel(target, credentials, options=(*OPTIONS, *options))
         self._stub = discovery_service_pb2_grpc.DiscoveryServiceStub(self._channel)
         self._timeout = timeout
-        self._cache = NearCache(max_resolutions)
         self._lock = threading.RLock()
-        self._stream = Stream(self._channel, Session(self._cache), self._lock)
-        self._started = not near_cache
+        self._stream = Stream(self._channel, self._session, self._lock)
         self._near = near_cache
-        self._forked = False
-        _clients.add(self)
+        self._started = False
+        self._ended: type[ClosedError | ForkedError] | None = None
+        fork.guard(self)
 
     def __enter__(self) -> Self:
         return self
@@ -78,16 +75,25 @@ class Cardkeeper:
 
     def close(self) -> None:
         """End the stream and the channel. Safe to call twice."""
-        if self._forked:
-            return  # the threads and sockets are the parent's
-        if self._near and self._started:
+        if self._ended is not None:
+            return  # closed, or forked: then the threads and sockets are the parent's
+        with self._lock:
+            self._ended = ClosedError
+            self._cache.lose()
+            started = self._started
+        if started:
             self._stream.stop()
         self._channel.close()
+
+    def disown(self) -> None:
+        """In a forked child, before anything else runs there: answer nothing any more."""
+        self._ended = ForkedError
+        self._cache.lose()
 
     @property
     def in_sync(self) -> bool:
         """Whether resolutions are answered from memory now."""
-        return self._cache.in_sync
+        return self._cache.trusts(time.monotonic())
 
     def wait_until_in_sync(self, timeout: float = 5.0) -> bool:
         """Start the stream if need be, and wait for it. Return whether it is in sync."""
@@ -112,15 +118,26 @@ class Cardkeeper:
         """
         need = Need(agent, skill_id, tuple(input_modes), tuple(output_modes), streaming, push_notifications)
         if not refetch:
-            held = self._cache.answers.get(need)
+            held = self._cache.find(need, time.monotonic())
             if held is not None:
                 return held
         return self._ask(need, refetch=refetch, timeout=timeout)
 
-    def find(self, query: str = "", *, tags: Sequence[str] = (), limit: int = 20) -> list[Resolution]:
-        """Search the skills of all agents, best first. Raises ServiceError."""
-        request = pb.FindSkillsRequest(query=query, tags=tags, need=resolution_pb2.SkillNeed(), page_size=limit)
-        found = self._call(self._stub.FindSkills, request)
+    def find(
+        self,
+        query: str = "",
+        *,
+        skill_id: str = "",
+        input_modes: Sequence[str] = (),
+        output_modes: Sequence[str] = (),
+        streaming: bool = False,
+        push_notifications: bool = False,
+        tags: Sequence[str] = (),
+        limit: int = 20,
+    ) -> list[Resolution]:
+        """Search the skills of all agents, best first, at most 100. All but `query` are hard filters. Raises ServiceError."""
+        need = Need("", skill_id, tuple(input_modes), tuple(output_modes), streaming, push_notifications)
+        found = self._call(self._stub.FindSkills, find_request(query, need, tags, limit))
         return [Resolution.of(match.resolution) for match in found.matches]
 
     def report(
@@ -135,16 +152,10 @@ class Cardkeeper:
         """Report what came of a task, and return the judgement.
 
         `outcome` is what the agent answered: JSON text, bytes or value, an A2A protobuf message, a pydantic model, or a
-        TaskOutcomeSummary. Raises StaleAgentCardError, ArtifactSchemaDriftError or AgentContradictsCardError where it
-        contradicts the card, unless `raise_on_drift` is false; ServiceError.
+        TaskOutcomeSummary; `call` says how the task was asked for. Raises StaleAgentCardError, ArtifactSchemaDriftError or
+        AgentContradictsCardError where it contradicts the card, unless `raise_on_drift` is false; ServiceError.
         """
-        need = Need(resolution.agent, resolution.skill_id)
-        if isinstance(outcome, observation_pb2.TaskOutcomeSummary):
-            request = report_request(need, resolution, summary=outcome)
-        else:
-            request = report_request(need, resolution, document=document_of(outcome, http_status=http_status))
-        if call is not None:
-            request.call.CopyFrom(call)
+        request = report_request(resolution, outcome, http_status=http_status, call=call)
         judgement = self._report(resolution, request)
         drift = drift_of(resolution, judgement, outcome)
         if drift is not None and raise_on_drift:
@@ -161,10 +172,10 @@ class Cardkeeper:
     ) -> pb.ValidateArtifactResponse:
         """Judge an artifact by what was negotiated, before it goes anywhere.
 
-        Raises ArtifactSchemaDriftError where it is rejected, unless `raise_on_drift` is false; ServiceError.
+        It comes in any form that `report` takes, or as an ArtifactSummary; `policy` says what becomes of a part that states
+        no type. Raises ArtifactSchemaDriftError where it is rejected, unless `raise_on_drift` is false; ServiceError.
         """
-        request = validate_request(resolution, document_of(artifact), policy)
-        verdict = self._validate(resolution, request)
+        verdict = self._validate(resolution, validate_request(resolution, artifact, policy))
         if raise_on_drift and not verdict.accepted:
             raise ArtifactSchemaDriftError(resolution, verdict.judgement, artifact)
         return verdict
@@ -202,7 +213,7 @@ class Cardkeeper:
             try:
                 match step:
                     case Resolve(need):
-                        answered = self._cache.answers.get(need) or self._ask(need)
+                        answered = self._cache.find(need, time.monotonic()) or self._ask(need)
                     case Run(resolution):
                         answered = _ran(run, resolution)
                     case Report(resolution, request):
@@ -214,20 +225,16 @@ class Cardkeeper:
 
     def _ask(self, need: Need, *, refetch: bool = False, timeout: float | None = None) -> Resolution:
         self._start()
-        with self._lock:
-            ticket = self._cache.ask()
-        try:
-            answer = self._call(self._stub.ResolveSkill, need.request(refetch=refetch), timeout)
-        except BaseException:
-            with self._lock:
-                self._cache.give_up(ticket)
-            raise
+        ticket = self._cache.ask()
+        answer = self._call(self._stub.ResolveSkill, need.request(refetch=refetch), timeout)
         resolution = Resolution.of(answer.resolution)
+        until = time.monotonic() + resolution.lifetime_left(time.time())
         with self._lock:
-            self._cache.keep(ticket, need, resolution)
+            self._cache.keep(ticket, need, resolution, until)
         return resolution
 
     def _report(self, resolution: Resolution, request: pb.ReportTaskOutcomeRequest) -> verdict_pb2.Judgement:
+        request.request_id = uuid.uuid4().hex  # should the channel have to send it again, it counts once
         judgement: verdict_pb2.Judgement = self._call(self._stub.ReportTaskOutcome, request).judgement
         self._heed(resolution, judgement)
         return judgement
@@ -241,28 +248,27 @@ class Cardkeeper:
         """Who reported the drift need not wait for the stream to tell of it."""
         if is_stale(judgement):
             with self._lock:
-                self._cache.distrust(resolution.agent, resolution.sequence)
+                self._cache.doubt(resolution.agent, resolution.sequence)
 
     def _start(self) -> None:
-        if self._forked:
-            raise ForkedError("this client was made before a fork: make one in each process")
-        if not self._started:
+        self._check()
+        if self._near and not self._started:
             with self._lock:
+                self._check()
                 if not self._started:
                     self._stream.start()
                     self._started = True
 
     def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
-        if self._forked:
-            raise ForkedError("this client was made before a fork: make one in each process")
+        self._check()
         try:
-            return method(request, timeout=timeout or self._timeout)
+            return method(request, timeout=self._timeout if timeout is None else timeout)
         except grpc.RpcError as error:
             raise service_error(error) from error
 
-    def _after_fork(self) -> None:
-        self._forked = True
-        self._cache.answers = {}
+    def _check(self) -> None:
+        if self._ended is not None:
+            raise self._ended
 
 
 def _ran(run: Callable[[Resolution], Any], resolution: Resolution) -> Ran:
@@ -270,15 +276,3 @@ def _ran(run: Callable[[Resolution], Any], resolution: Resolution) -> Ran:
         return Ran(answer=run(resolution))
     except Exception as error:  # noqa: BLE001 - the guard reports it, and raises it again where it is no sign of drift
         return Ran(error=error)
-
-
-_clients: "weakref.WeakSet[Cardkeeper]" = weakref.WeakSet()
-
-
-def _disown() -> None:
-    for client in list(_clients):
-        client._after_fork()  # noqa: SLF001 - this module's own class
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown)

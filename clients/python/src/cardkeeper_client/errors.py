@@ -10,8 +10,11 @@
     │   ├── StaleAgentCardError         the card changed, or could not be confirmed
     │   ├── ArtifactSchemaDriftError    the artifact is not what was negotiated: do not store it
     │   └── AgentContradictsCardError   the agent does not do what its card still says
-    ├── NotJudgedError          the agent answered, and the service could not judge it; `answer`
+    ├── NotJudgedError          the agent answered, and nobody could judge it; `answer`
+    ├── ClosedError             the client was closed
     └── ForkedError             the client was made in another process
+
+`str(error)` is one line for a log, whatever an agent put into its words. All of them can be pickled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +22,9 @@ from typing import Any
 
 from cardkeeper_client.resolution import Resolution
 from cardkeeper_client.v1 import verdict_pb2
+
+SHOWN = 3
+"""Pieces of evidence, near ids and alternatives in one log line, at most of each."""
 
 
 class CardkeeperError(Exception):
@@ -53,10 +59,10 @@ class ServiceError(CardkeeperError):
 
     def __str__(self) -> str:
         wait = f" (retry after {self.retry_after:.1f} s)" if self.retry_after else ""
-        return f"{self.reason}: {self.message}{wait}"
+        return _one_line(f"{self.reason}: {self.message}{wait}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), (self.message,), self.__dict__.copy())
+        return type(self), (self.message,), self.__dict__.copy()
 
 
 class SkillRefusedError(ServiceError):
@@ -79,7 +85,7 @@ class DriftError(CardkeeperError):
         self.negotiated = negotiated
         self.judgement = judgement
         self.answer = answer
-        """What the agent answered; None where it failed with an exception, which is then `__cause__`."""
+        """What the agent answered; None where it failed with an exception, which is then `__cause__`, and after pickling."""
 
     @property
     def agent(self) -> str:
@@ -90,6 +96,16 @@ class DriftError(CardkeeperError):
     def skill_id(self) -> str:
         """The skill."""
         return self.negotiated.skill_id
+
+    @property
+    def verdict(self) -> str:
+        """The verdict's name, "CARD_CHANGED" for example."""
+        return _name(verdict_pb2.Verdict, self.judgement.verdict, "VERDICT_", "UNCONFIRMED")
+
+    @property
+    def advice(self) -> str:
+        """What to do, "DO_NOT_RETRY" for example."""
+        return _name(verdict_pb2.Advice, self.judgement.advice, "ADVICE_", "DO_NOT_RETRY")
 
     @property
     def previous_fingerprint(self) -> str:
@@ -124,19 +140,20 @@ class DriftError(CardkeeperError):
         return self.judgement.retry_delay.seconds + self.judgement.retry_delay.nanos / 1e9
 
     def __str__(self) -> str:
-        seen = "; ".join(f"{item.rule} at {item.pointer or '/'}: {item.observed}" for item in self.judgement.evidence)
-        parts = [
-            self.judgement.message or type(self).__name__,
-            f"agent={self.negotiated.agent_url}",
-            f"skill={self.skill_id}",
-            f"verdict={verdict_pb2.Verdict.Name(self.judgement.verdict).removeprefix('VERDICT_')}",
-            f"fingerprint={self.previous_fingerprint[:12]}->{self.current_fingerprint[:12] or '?'}",
-        ]
-        if seen:
-            parts.append(f"evidence=[{seen}]")
-        if self.near_skill_ids:
-            parts.append(f"near={','.join(self.near_skill_ids)}")
-        return " ".join(parts)
+        evidence = [f"{item.rule} at {item.pointer or '/'}: {item.observed}" for item in self.judgement.evidence]
+        known = {
+            "agent": self.negotiated.agent_url,
+            "skill": self.skill_id,
+            "verdict": self.verdict,
+            "advice": self.advice,
+            "fingerprint": f"{self.previous_fingerprint[:12]}->{self.current_fingerprint[:12] or '?'}",
+            "evidence": evidence and f"[{_some(evidence, '; ')}]",
+            "near": _some(self.near_skill_ids, ","),
+            "alternatives": _some([item.agent_url for item in self.judgement.alternatives], ","),
+            "retry_after": self.retry_after and f"{self.retry_after:.1f}s",
+        }
+        said = self.judgement.message or type(self).__name__
+        return _one_line(" ".join([said, *(f"{key}={value}" for key, value in known.items() if value)]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_drift, (type(self), self.negotiated, self.judgement.SerializeToString())
@@ -155,22 +172,44 @@ class AgentContradictsCardError(DriftError):
 
 
 class NotJudgedError(CardkeeperError):
-    """The agent answered, but the service could not judge the answer. `answer` is what it said; `__cause__` says why."""
+    """The agent answered, but nobody could judge the answer. `answer` is what it said; `__cause__` says why."""
 
     def __init__(self, message: str, answer: Any = None) -> None:
         super().__init__(message)
         self.answer = answer
 
+    def __str__(self) -> str:
+        return _one_line(super().__str__())
+
+
+class ClosedError(CardkeeperError):
+    """The client was closed."""
+
+    def __init__(self, message: str = "the client is closed") -> None:
+        super().__init__(message)
+
 
 class ForkedError(CardkeeperError):
     """The client was made before a fork. gRPC does not survive one: make a client in each process."""
 
-
-def _rebuild(kind: type[ServiceError], args: tuple[Any, ...], state: dict[str, Any]) -> ServiceError:
-    error = kind(*args)
-    error.__dict__.update(state)
-    return error
+    def __init__(self, message: str = "this client was made before a fork: make one in each process") -> None:
+        super().__init__(message)
 
 
 def _rebuild_drift(kind: type[DriftError], negotiated: Resolution, judgement: bytes) -> DriftError:
     return kind(negotiated, verdict_pb2.Judgement.FromString(judgement))
+
+
+def _name(enum: Any, number: int, prefix: str, unknown: str) -> str:
+    """Name of an enum's value; of one that this release does not know, what the contract says to take it for."""
+    return str(enum.Name(number)).removeprefix(prefix) if number in enum.values() else unknown
+
+
+def _some(items: Sequence[str], between: str) -> str:
+    more = f"{between}… {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return between.join(items[:SHOWN]) + more
+
+
+def _one_line(text: str) -> str:
+    """Escape what is not printable: words of cards and agents come from strangers."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,6 +1,9 @@
 """From a failed call to a typed error: the one place where gRPC's details are read."""
 
+from collections.abc import Mapping
+
 import grpc
+from google.protobuf.message import DecodeError
 
 from cardkeeper_client.errors import ServiceError, ServiceUnavailableError, SkillRefusedError
 from cardkeeper_client.v1 import error_reason_pb2, rpc_status_pb2
@@ -11,23 +14,30 @@ _AWAY = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 
 def service_error(error: grpc.RpcError) -> ServiceError:
     """Read an error of a call, with every detail that it carries."""
-    found = ServiceError(_details(error), code=code_of(error))
-    refusal = error_reason_pb2.SkillRefusal()
-    for detail in _status(error).details:
-        match detail.type_url.rpartition("/")[2]:
-            case "google.rpc.ErrorInfo":
-                info = rpc_status_pb2.RpcErrorInfo.FromString(detail.value)
-                found.reason = info.reason.removeprefix("ERROR_REASON_")
-                found.metadata = dict(info.metadata)
-            case "google.rpc.RetryInfo":
-                delay = rpc_status_pb2.RpcRetryInfo.FromString(detail.value).retry_delay
-                found.retry_after = delay.seconds + delay.nanos / 1e9
-            case "google.rpc.BadRequest":
-                violations = rpc_status_pb2.RpcBadRequest.FromString(detail.value).field_violations
-                found.fields = {item.field: item.description for item in violations}
-            case "cardkeeper.v1.SkillRefusal":
-                refusal = error_reason_pb2.SkillRefusal.FromString(detail.value)
-    return _typed(found, refusal)
+    code = code_of(error)
+    try:
+        details = _details(error)
+        info = rpc_status_pb2.RpcErrorInfo.FromString(details.get("google.rpc.ErrorInfo", b""))
+        wrong = rpc_status_pb2.RpcBadRequest.FromString(details.get("google.rpc.BadRequest", b""))
+        refusal = error_reason_pb2.SkillRefusal.FromString(details.get("cardkeeper.v1.SkillRefusal", b""))
+        delay = rpc_status_pb2.RpcRetryInfo.FromString(details.get("google.rpc.RetryInfo", b"")).retry_delay
+    except DecodeError:
+        # A proxy, or not our service at all: its code and words are all there is.
+        return _kind_of("", code)(_words(error), code=code)
+    reason = info.reason.removeprefix("ERROR_REASON_")
+    found = _kind_of(reason, code)(
+        _words(error),
+        reason=reason,
+        code=code,
+        metadata=info.metadata,
+        retry_after=delay.seconds + delay.nanos / 1e9 if "google.rpc.RetryInfo" in details else None,
+        fields={item.field: item.description for item in wrong.field_violations},
+    )
+    if isinstance(found, SkillRefusedError):
+        found.near = tuple(refusal.near_skill_ids)
+        found.advertised = tuple(refusal.advertised_skill_ids)
+        found.offered = tuple(refusal.offered_modes)
+    return found
 
 
 def code_of(error: grpc.RpcError) -> str:
@@ -36,30 +46,22 @@ def code_of(error: grpc.RpcError) -> str:
     return str(code().name) if callable(code) else "UNKNOWN"
 
 
-def _typed(found: ServiceError, refusal: error_reason_pb2.SkillRefusal) -> ServiceError:
-    if found.reason in _REFUSALS:
-        refused = SkillRefusedError(found.message)
-        refused.__dict__.update(found.__dict__)
-        refused.near = tuple(refusal.near_skill_ids)
-        refused.advertised = tuple(refusal.advertised_skill_ids)
-        refused.offered = tuple(refusal.offered_modes)
-        return refused
-    if found.code in _AWAY:
-        away = ServiceUnavailableError(found.message)
-        away.__dict__.update(found.__dict__)
-        return away
-    return found
+def _kind_of(reason: str, code: str) -> type[ServiceError]:
+    if reason in _REFUSALS:
+        return SkillRefusedError
+    return ServiceUnavailableError if code in _AWAY else ServiceError
 
 
-def _details(error: grpc.RpcError) -> str:
+def _words(error: grpc.RpcError) -> str:
     details = getattr(error, "details", None)
     return (details() if callable(details) else "") or str(error)
 
 
-def _status(error: grpc.RpcError) -> rpc_status_pb2.RpcStatus:
-    """The rich status in the trailers; an empty one where there is none."""
+def _details(error: grpc.RpcError) -> Mapping[str, bytes]:
+    """The rich status in the trailers, by type; nothing where there is none. Raises DecodeError."""
     trailers = getattr(error, "trailing_metadata", None)
     for key, value in (trailers() if callable(trailers) else None) or ():
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
-            return rpc_status_pb2.RpcStatus.FromString(value)
-    return rpc_status_pb2.RpcStatus()
+            status = rpc_status_pb2.RpcStatus.FromString(value)
+            return {detail.type_url.rpartition("/")[2]: detail.value for detail in status.details}
+    return {}

@@ -16,10 +16,11 @@ from cardkeeper_client.errors import (
     StaleAgentCardError,
 )
 from cardkeeper_client.need import Need
-from cardkeeper_client.observed import document_of, document_of_error
+from cardkeeper_client.observed import document_of_error
+from cardkeeper_client.question import report_request
 from cardkeeper_client.resolution import Resolution
 from cardkeeper_client.v1 import discovery_service_pb2 as pb
-from cardkeeper_client.v1 import observation_pb2, verdict_pb2
+from cardkeeper_client.v1 import verdict_pb2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ def guarded(need: Need, *, validate: bool) -> Generator[Step, Any, Any]:
             drift = yield from _judged(need, resolution, ran, validate=validate)
         except ServiceError as error:
             if ran.error is not None:
-                raise ran.error from error
+                ran.error.add_note(f"Cardkeeper could not judge it: {error}")
+                raise ran.error from ran.error.__cause__
             raise NotJudgedError(f"the answer could not be judged: {error}", ran.answer) from error
         if drift is None:
             if ran.error is not None:
@@ -91,25 +93,25 @@ def guarded(need: Need, *, validate: bool) -> Generator[Step, Any, Any]:
 
 def _judged(need: Need, resolution: Resolution, ran: Ran, *, validate: bool) -> Generator[Step, Any, DriftError | None]:
     """Report and validate; return what speaks against the card, or None."""
-    document = document_of_error(ran.error) if ran.error is not None else None
-    if ran.error is None:
-        if isinstance(ran.answer, observation_pb2.TaskOutcomeSummary):
-            judgement = yield Report(resolution, report_request(need, resolution, summary=ran.answer))
-            return drift_of(resolution, judgement, ran.answer)
-        document = document_of(ran.answer)
-    if document is None:
+    observed = ran.answer if ran.error is None else document_of_error(ran.error)
+    if ran.error is not None and observed is None:
         return None  # the function failed by itself: nothing about the agent
-    judgement = yield Report(resolution, report_request(need, resolution, document=document))
-    # Whether an artifact may pass is for its validation to say, where that is wanted.
-    settled = not _only_about_artifacts(judgement) or (not validate and is_stale(judgement))
-    if settled and judgement.verdict != verdict_pb2.VERDICT_NO_DRIFT:
-        return drift_of(resolution, judgement, ran.answer)
-    if not validate or ran.error is not None:
-        return None
-    verdict: pb.ValidateArtifactResponse = yield Validate(resolution, validate_request(resolution, document))
-    if verdict.accepted:
-        return None
-    return ArtifactSchemaDriftError(resolution, verdict.judgement, ran.answer)
+    try:
+        report = report_request(resolution, observed, need=need)
+    except (TypeError, ValueError) as error:
+        raise NotJudgedError(f"the answer is nothing that can be reported: {error}", ran.answer) from error
+    judgement = yield Report(resolution, report)
+    drift = drift_of(resolution, judgement, ran.answer)
+    if ran.error is not None or not report.HasField("document"):
+        return drift  # there is no artifact to validate
+    if not validate:
+        return drift if is_stale(judgement) or not _only_about_artifacts(judgement) else None
+    if drift is not None and not _only_about_artifacts(judgement):
+        return drift
+    # Whether an artifact may pass is for its validation to say.
+    question = pb.ValidateArtifactRequest(negotiated=resolution.negotiated(), artifact=report.document)
+    verdict: pb.ValidateArtifactResponse = yield Validate(resolution, question)
+    return None if verdict.accepted else ArtifactSchemaDriftError(resolution, verdict.judgement, ran.answer)
 
 
 def is_stale(judgement: verdict_pb2.Judgement) -> bool:
@@ -128,30 +130,6 @@ def drift_of(resolution: Resolution, judgement: verdict_pb2.Judgement, answer: A
             return ArtifactSchemaDriftError(resolution, judgement, answer)
         case _:
             return StaleAgentCardError(resolution, judgement, answer)
-
-
-def report_request(
-    need: Need,
-    resolution: Resolution,
-    *,
-    document: observation_pb2.Document | None = None,
-    summary: observation_pb2.TaskOutcomeSummary | None = None,
-) -> pb.ReportTaskOutcomeRequest:
-    """The report of an outcome, as a document or as a summary."""
-    call = need.task_call()
-    call.protocol_version = resolution.protocol_version
-    return pb.ReportTaskOutcomeRequest(
-        negotiated=resolution.negotiated(), call=call, document=document, summary=summary
-    )
-
-
-def validate_request(
-    resolution: Resolution,
-    artifact: observation_pb2.Document,
-    policy: "pb.ArtifactPolicy.ValueType" = pb.ARTIFACT_POLICY_UNSPECIFIED,
-) -> pb.ValidateArtifactRequest:
-    """The question whether an artifact may go on."""
-    return pb.ValidateArtifactRequest(negotiated=resolution.negotiated(), artifact=artifact, policy=policy)
 
 
 def _only_about_artifacts(judgement: verdict_pb2.Judgement) -> bool:

@@ -5,6 +5,7 @@ resolution that was on its way while its agent changed is not kept, and a lower 
 
 The stream says for each change of an agent the revision of its state (`agent_revision`); each resolution carries the
 revision of the state that it was made from. So the race between a call and the stream is decided by comparing two numbers.
+That needs both to be seen on one stream in sync, from before the question to after the answer: see `ask`.
 """
 
 from dataclasses import dataclass
@@ -14,77 +15,101 @@ from cardkeeper_client.resolution import Resolution
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
-    """A question that is on its way: when it was asked decides whether its answer may be kept."""
+class Kept:
+    """A resolution, and the instant from which it has to be asked for again although nothing speaks against it."""
 
-    generation: int
+    resolution: Resolution
+    until: float
 
 
 class NearCache:
-    """At most `limit` resolutions; the oldest go first."""
+    """At most `limit` resolutions; those that were asked for longest ago go first.
+
+    Instants are seconds on whatever clock the caller has; only their order matters.
+    """
 
     def __init__(self, limit: int = 10_000) -> None:
-        self.answers: dict[Need, Resolution] = {}
-        """What may be used now; empty while out of sync, so that a look-up needs no other check."""
+        self.answers: dict[Need, Kept] = {}
+        """What may be used now; empty while out of sync, so that a look-up needs no lock."""
+        if limit < 1:
+            raise ValueError("a near cache holds one resolution at least; near_cache=False does without")
         self._limit = limit
-        self._parked: dict[Need, Resolution] = {}
+        self._trusted_until = 0.0
+        """The stream's silence is believed to mean "nothing new" until then."""
+        self._parked: dict[Need, Kept] = {}
         """What was held when the stream was lost: good again if the stream resumes without a gap."""
         self._by_agent: dict[str, set[Need]] = {}
         self._epoch = ""
         self._in_sync = False
         self._generation = 0
-        self._open = 0
-        """Tickets that are out."""
-        self._told: dict[str, int] = {}
-        """While tickets are out: the least revision that an answer about an agent must have."""
+        """Rises whenever an answer that is on its way can no longer be judged by the revisions that are known."""
+        self._least: dict[str, int] = {}
+        """The least revision that an answer about an agent must have: the highest that was seen of it."""
 
     @property
     def in_sync(self) -> bool:
-        """Whether answers may be used."""
+        """Whether the stream is in sync."""
         return self._in_sync
 
-    def ask(self) -> Ticket:
-        """Note that a question goes out. Every ticket must come back through `keep` or `give_up`."""
-        self._open += 1
-        return Ticket(self._generation)
+    @property
+    def epoch(self) -> str:
+        """Epoch that the stream was last in sync in; empty: it never was."""
+        return self._epoch
 
-    def give_up(self, ticket: Ticket) -> None:
-        """Note that no answer came."""
-        del ticket
-        self._open -= 1
-        if not self._open:
-            self._told.clear()
+    def trusts(self, now: float) -> bool:
+        """Whether answers may be used at an instant."""
+        return self._in_sync and now < self._trusted_until
 
-    def keep(self, ticket: Ticket, need: Need, resolution: Resolution) -> bool:
+    def trust_until(self, instant: float) -> None:
+        """The stream was heard; its silence means that nothing is new, until an instant."""
+        self._trusted_until = instant
+
+    def find(self, need: Need, now: float) -> Resolution | None:
+        """Return what may be used at an instant. Safe beside all other methods, without a lock."""
+        kept = self.answers.get(need)
+        if kept is None or now >= kept.until or now >= self._trusted_until:
+            return None
+        return kept.resolution
+
+    def ask(self) -> int:
+        """Return a ticket for a question that goes out; its answer may be kept only under the same state of the stream."""
+        return self._generation
+
+    def keep(self, ticket: int, need: Need, resolution: Resolution, until: float) -> bool:
         """Keep an answer, if nothing speaks against it. Return whether it is kept."""
-        least = self._told.get(resolution.agent, 0)
-        self.give_up(ticket)
-        if not self._in_sync or ticket.generation != self._generation or resolution.epoch != self._epoch:
+        if not self._in_sync or ticket != self._generation or resolution.epoch != self._epoch:
             return False
-        held = self.answers.get(need)
-        if resolution.sequence < least or (held is not None and held.sequence > resolution.sequence):
+        if resolution.sequence < self._least.get(resolution.agent, 0):
             return False
-        self._put(need, resolution)
+        # The answer may know of a change before the stream tells: then the other answers about this agent are outdated.
+        self.invalidate(resolution.agent, resolution.sequence)
+        if resolution.stale:
+            return False  # the service itself could not vouch for it
+        self._put(need, Kept(resolution, until))
         return True
 
     def invalidate(self, agent: str, agent_revision: int) -> None:
         """The agent's state is that of a revision now: what was made from an earlier one is not true any more."""
-        if self._open:
-            self._told[agent] = max(agent_revision, self._told.get(agent, 0))
-        for holder in (self.answers, self._parked):
-            for need in list(self._by_agent.get(agent, ())):
-                held = holder.get(need)
-                if held is not None and held.sequence < agent_revision:
-                    self._drop(need)
+        if agent not in self._least and len(self._least) >= self._limit:
+            # Revisions are forgotten only together with the questions that they would judge.
+            self._least.clear()
+            self._generation += 1
+        self._least[agent] = max(agent_revision, self._least.get(agent, 0))
+        self._drop_before(agent, agent_revision)
 
     def distrust(self, agent: str, agent_revision: int) -> None:
-        """The service cannot vouch for the agent's state of that revision, nor for any before."""
+        """The service cannot vouch for the agent's state of that revision, nor for any before; for a later one it can."""
         self.invalidate(agent, agent_revision + 1)
 
     def distrust_all(self) -> None:
         """The service cannot vouch for anything that it said so far."""
         self._generation += 1
-        self._clear()
+        self._drop_all()
+
+    def doubt(self, agent: str, sequence: int) -> None:
+        """The caller saw evidence against a state: ask again before using it, and believe the answer."""
+        self._generation += 1
+        self._drop_before(agent, sequence + 1)
 
     def lose(self) -> None:
         """The stream is not in sync any more: nothing may be used until it is."""
@@ -94,35 +119,47 @@ class NearCache:
         self._generation += 1
 
     def resync(self) -> None:
-        """There is a gap in what the stream told: nothing that is held survives it."""
-        self._clear()
+        """There is a gap in what the stream told: nothing that is held, or known of revisions, survives it."""
+        self._in_sync = False
+        self._generation += 1
+        self._least.clear()
+        self._drop_all()
 
     def synced(self, epoch: str) -> None:
         """Everything up to now has been told: what is left of what was held is true."""
         if epoch != self._epoch:
-            self._clear()
+            self.resync()
             self._epoch = epoch
         if not self._in_sync:
+            # An answer that was asked for before may be older than what this stream had no reason to tell.
+            self._generation += 1
             self.answers, self._parked = self._parked, {}
             self._in_sync = True
 
-    def _put(self, need: Need, resolution: Resolution) -> None:
+    def _put(self, need: Need, kept: Kept) -> None:
         if need in self.answers:
             self._drop(need)
         elif len(self.answers) >= self._limit:
             self._drop(next(iter(self.answers)))
-        self.answers[need] = resolution
-        self._by_agent.setdefault(resolution.agent, set()).add(need)
+        self.answers[need] = kept
+        self._by_agent.setdefault(kept.resolution.agent, set()).add(need)
+
+    def _drop_before(self, agent: str, sequence: int) -> None:
+        for holder in (self.answers, self._parked):
+            for need in list(self._by_agent.get(agent, ())):
+                held = holder.get(need)
+                if held is not None and held.resolution.sequence < sequence:
+                    self._drop(need)
 
     def _drop(self, need: Need) -> None:
         held = self.answers.pop(need, None) or self._parked.pop(need, None)
         if held is not None:
-            needs = self._by_agent[held.agent]
+            needs = self._by_agent[held.resolution.agent]
             needs.discard(need)
             if not needs:
-                del self._by_agent[held.agent]
+                del self._by_agent[held.resolution.agent]
 
-    def _clear(self) -> None:
+    def _drop_all(self) -> None:
         self.answers = {}
         self._parked = {}
         self._by_agent = {}

@@ -21,14 +21,18 @@ class Need(NamedTuple):
         """The question to the service."""
         return discovery_service_pb2.ResolveSkillRequest(
             agent=agent_ref(self.agent),
-            need=resolution_pb2.SkillNeed(
-                skill_id=self.skill_id,
-                input_modes=self.input_modes,
-                output_modes=self.output_modes,
-                streaming=self.streaming,
-                push_notifications=self.push_notifications,
-            ),
+            need=self.skill_need(),
             consistency=revision_pb2.Consistency(refetch=revision_pb2.Refetch()) if refetch else None,
+        )
+
+    def skill_need(self) -> resolution_pb2.SkillNeed:
+        """What is needed, of whatever agent."""
+        return resolution_pb2.SkillNeed(
+            skill_id=self.skill_id,
+            input_modes=self.input_modes,
+            output_modes=self.output_modes,
+            streaming=self.streaming,
+            push_notifications=self.push_notifications,
         )
 
     def task_call(self) -> observation_pb2.TaskCall:

@@ -32,10 +32,12 @@ class Resolution:
     epoch: str
     sequence: int
     """Revision at which the agent became what this says; compares only within one epoch."""
+    verified_at: float
+    """When the card was last verified: seconds since the Unix epoch, by the service's clock."""
     expires_at: float
-    """Seconds since the Unix epoch."""
+    """Until when this may be reused without asking, if no invalidation arrives; likewise."""
     stale: bool
-    """The service could not verify the card within its soft lifetime."""
+    """The service cannot vouch for the card: it is past its soft lifetime, suspect, or the store is away."""
 
     @classmethod
     def of(cls, message: resolution_pb2.Resolution) -> Self:
@@ -58,9 +60,17 @@ class Resolution:
             card_version=message.card_version,
             epoch=message.revision.epoch,
             sequence=message.revision.sequence,
+            verified_at=message.verify_time.seconds + message.verify_time.nanos / 1e9,
             expires_at=message.expire_time.seconds + message.expire_time.nanos / 1e9,
             stale=message.freshness != resolution_pb2.FRESHNESS_FRESH,
         )
+
+    def lifetime_left(self, now: float) -> float:
+        """Seconds for which this may still be reused, at a wall time of the caller.
+
+        Never more than the whole lifetime, so that a caller's clock that is behind cannot stretch it.
+        """
+        return min(self.expires_at - now, self.expires_at - self.verified_at)
 
     def negotiated(self) -> observation_pb2.Negotiated:
         """What ties an observation to this."""

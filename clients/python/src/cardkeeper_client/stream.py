@@ -5,12 +5,13 @@ import threading
 import time
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
+from typing import TypeAlias
 
 import grpc
 
 from cardkeeper_client.backoff import Backoff
-from cardkeeper_client.failure import code_of
-from cardkeeper_client.session import SILENCE, Session
+from cardkeeper_client.failure import service_error
+from cardkeeper_client.session import Session
 from cardkeeper_client.v1 import discovery_service_pb2 as pb
 from cardkeeper_client.v1 import discovery_service_pb2_grpc
 
@@ -19,21 +20,19 @@ log = logging.getLogger("cardkeeper_client")
 TICK = 1.0
 """Seconds between two looks at how long the server has been silent."""
 
+Steps: TypeAlias = "SimpleQueue[pb.WatchInvalidationsRequest | None]"
+
 
 class Stream:
-    """Keeps a session on a stream until it is stopped."""
+    """Keeps a session on a stream until it is stopped. `lock` guards the session and its near cache."""
 
-    def __init__(
-        self, channel: grpc.Channel, session: Session, lock: threading.RLock, *, silence: float = SILENCE
-    ) -> None:
+    def __init__(self, channel: grpc.Channel, session: Session, lock: threading.RLock) -> None:
         self._stub = discovery_service_pb2_grpc.DiscoveryServiceStub(channel)
         self._session = session
         self._lock = lock
-        self._silence = silence
         self._stopping = threading.Event()
         self._synced = threading.Event()
         self._call: grpc.Call | None = None
-        self._heard = 0.0
         self._thread = threading.Thread(target=self._run, name="cardkeeper stream", daemon=True)
 
     def start(self) -> None:
@@ -56,33 +55,38 @@ class Stream:
     def _run(self) -> None:
         backoff = Backoff()
         while not self._stopping.is_set():
-            hint = self._follow(backoff)
-            self._stopping.wait(backoff.wait(hint=hint))
+            self._stopping.wait(self._follow(backoff))
 
-    def _follow(self, backoff: Backoff) -> float | None:
-        """Follow one stream to its end; return the server's hint when to come back."""
-        hint = None
-        steps: SimpleQueue[pb.WatchInvalidationsRequest | None] = SimpleQueue()
+    def _follow(self, backoff: Backoff) -> float:
+        """Follow one stream to its end; return the seconds to wait before the next."""
+        pause: float | None = None
+        steps: Steps = SimpleQueue()
         with self._lock:
-            steps.put(self._session.opened())
-        self._heard = time.monotonic()
+            steps.put(self._session.opened(time.monotonic()))
         call = self._stub.WatchInvalidations(self._steps(steps), wait_for_ready=True)
         self._call = call
+        if self._stopping.is_set():  # stop() may have looked for the call before it was there
+            call.cancel()
         try:
             for frame in call:
-                self._heard = time.monotonic()
                 with self._lock:
+                    self._session.heard(time.monotonic())
                     reaction = self._session.apply(frame)
-                if frame.WhichOneof("event") == "synced":
+                if self._session.in_sync:
                     backoff.succeeded()
                     self._synced.set()
+                else:
+                    self._synced.clear()
                 for step in reaction.steps:
                     steps.put(step)
                 if reaction.reconnect_within is not None:
-                    hint = reaction.reconnect_within
+                    pause = backoff.within(reaction.reconnect_within)
         except grpc.RpcError as error:
             if not self._stopping.is_set():
-                log.info("the invalidation stream ended: %s", code_of(error))
+                # CANCELLED too: nobody here asked for it, so it is the server's or the network's.
+                ended = service_error(error)
+                log.info("the invalidation stream ended: %s", ended)
+                pause = backoff.after(ended.retry_after or 0.0) if pause is None else pause
         finally:
             self._synced.clear()
             with self._lock:
@@ -91,18 +95,16 @@ class Stream:
             call.cancel()
             steps.put(None)
             self._call = None
-        return hint
+        return backoff.after() if pause is None else pause
 
-    def _steps(
-        self, steps: "SimpleQueue[pb.WatchInvalidationsRequest | None]"
-    ) -> Iterator[pb.WatchInvalidationsRequest]:
+    def _steps(self, steps: Steps) -> Iterator[pb.WatchInvalidationsRequest]:
         """What to send, on gRPC's own thread; in between, it watches for a server that fell silent."""
         while True:
             try:
                 step = steps.get(timeout=TICK)
             except Empty:
                 call = self._call
-                if call is not None and time.monotonic() - self._heard > self._silence:
+                if call is not None and self._session.is_silent(time.monotonic()):
                     with self._lock:
                         self._session.lost()  # at once: the cancellation may take its time
                     call.cancel()
