@@ -9,6 +9,7 @@ from typing import Self
 import grpc
 
 from cardkeeper.clock import Clock, SystemClock
+from cardkeeper.drift.overlay import load_overlay
 from cardkeeper.drift.pattern import load_patterns
 from cardkeeper.fetch.base import Fetcher
 from cardkeeper.fetch.fetcher import HttpFetcher
@@ -67,7 +68,10 @@ class Application:
         self.keeper = Keeper(self.registry, refetcher, self.clock, fleet, requested)
         investigator = Investigator(self.registry, refetcher, self.clock, fleet, self.statistics)
         patterns = load_patterns(settings.patterns.read_text("utf-8") if settings.patterns else None)
-        self.judge = Judge(self.registry, investigator, self.clock, patterns, settings.artifact_policy, self.statistics)
+        overlay = load_overlay(settings.output_schemas.read_text("utf-8") if settings.output_schemas else None)
+        self.judge = Judge(
+            self.registry, investigator, self.clock, patterns, settings.artifact_policy, overlay, self.statistics
+        )
         self._schedule = RefreshSchedule(self.registry, refetcher, self.clock, fleet, self._scope)
         rules = Rules()
         self.frames = Frames(self.registry, self.clock)

@@ -25,6 +25,8 @@ class Settings:
     artifact_policy: ArtifactPolicy = ArtifactPolicy.CONFIRM
     patterns: Path | None = None
     """Operator's text patterns, beside the built-in ones."""
+    output_schemas: Path | None = None
+    """Operator's output schemas, for agents whose cards state none."""
     admin_token: str = field(default="", repr=False)
     """Needed by the methods that change the fleet; empty: they are open to whoever reaches the port."""
     tls_certificate: Path | None = None

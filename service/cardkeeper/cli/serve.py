@@ -48,6 +48,9 @@ def serve(
         ArtifactPolicy, typer.Option(help="What becomes of artifact parts that state no type.")
     ] = ArtifactPolicy.CONFIRM,
     patterns: Annotated[Path | None, typer.Option(help="TOML file of text patterns, beside the built-in ones.")] = None,
+    output_schemas: Annotated[
+        Path | None, typer.Option(help="JSON file of output schemas: agent URL (or *) to skill id to JSON Schema.")
+    ] = None,
     admin_token: Annotated[
         str,
         typer.Option(envvar="CARDKEEPER_ADMIN_TOKEN", show_default=False, help="Token for changing the fleet."),
@@ -74,6 +77,7 @@ def serve(
             ),
             artifact_policy=artifact_policy,
             patterns=patterns,
+            output_schemas=output_schemas,
             admin_token=admin_token,
             tls_certificate=tls_cert,
             tls_key=tls_key,

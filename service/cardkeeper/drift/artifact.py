@@ -6,9 +6,10 @@ untyped part may pass is the policies' business (`verdict.py`), not decided here
 
 import mimetypes
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cardkeeper.card.media_type import matches, normalise_media_type
-from cardkeeper.card.model import Card, Skill
+from cardkeeper.card.model import Card
 from cardkeeper.drift.document import JsonValue, child, read_json
 from cardkeeper.drift.model import (
     ArtifactJudgement,
@@ -18,7 +19,6 @@ from cardkeeper.drift.model import (
     PartJudgement,
     PartKind,
     PartResult,
-    Violation,
 )
 from cardkeeper.drift.outcome import observe
 from cardkeeper.drift.parts import MAX_PARTS, read_part
@@ -79,8 +79,11 @@ def _bare_part(value: JsonValue, pointer: str) -> Part | None:
     return read_part(value, pointer)
 
 
-def judge_artifact(card: Card, skill_id: str, parts: Sequence[Part]) -> ArtifactJudgement:
-    """Judge parts against the skill of a snapshot. Where several skills share the id, what any of them offers is offered."""
+def judge_artifact(card: Card, skill_id: str, parts: Sequence[Part], *, schema: str = "") -> ArtifactJudgement:
+    """Judge parts against the skill of a snapshot. Where several skills share the id, what any of them offers is offered.
+
+    `schema` is an operator's output schema for the skill, which goes before the card's own.
+    """
     skills = [skill for skill in card.skills if skill.id == skill_id]
     if not skills:
         missing = Evidence(
@@ -93,7 +96,8 @@ def judge_artifact(card: Card, skill_id: str, parts: Sequence[Part]) -> Artifact
         return ArtifactJudgement(parts=undeclared, evidence=(missing,) if parts else (), skill=None)
     offered = tuple(mode for skill in skills for mode in skill.output_modes)
     declared = all(skill.output_modes for skill in skills)
-    judged = tuple(_judge(part, offered if declared else (), skills[0]) for part in parts)
+    schema = schema or skills[0].output_schema
+    judged = tuple(_judge(part, offered if declared else (), schema) for part in parts)
     evidence = [
         found for part, judgement in zip(parts, judged, strict=True) if (found := _evidence(part, judgement, offered))
     ]
@@ -109,20 +113,23 @@ def implied_type(part: Part) -> str:
     return _IMPLIED[part.kind]
 
 
-def _judge(part: Part, offered: Sequence[str], skill: Skill) -> PartJudgement:
-    wrong = violations(skill.output_schema, part.data) if skill.output_schema and part.data else ()
+def _judge(part: Part, offered: Sequence[str], schema: str) -> PartJudgement:
+    checked = bool(schema and part.data)
+    wrong = violations(schema, part.data) if checked else ()
     if wrong:
-        return _judgement(part, PartResult.REJECTED, wrong)
-    if not offered:
-        return _judgement(part, PartResult.UNDECLARED)
-    if any(matches(mode, implied_type(part)) for mode in offered):
-        return _judgement(part, PartResult.ACCEPTED)
-    return _judgement(part, PartResult.REJECTED if part.media_type else PartResult.UNTYPED)
+        result = PartResult.REJECTED
+    elif not offered:
+        result = PartResult.UNDECLARED
+    elif any(matches(mode, implied_type(part)) for mode in offered):
+        result = PartResult.ACCEPTED
+    else:
+        result = PartResult.REJECTED if part.media_type else PartResult.UNTYPED
+    return replace(_judgement(part, result), violations=wrong, schema_checked=checked)
 
 
-def _judgement(part: Part, result: PartResult, wrong: tuple[Violation, ...] = ()) -> PartJudgement:
+def _judgement(part: Part, result: PartResult) -> PartJudgement:
     shown = normalise_media_type(implied_type(part))[:_SHOWN]
-    return PartJudgement(pointer=part.pointer, media_type=shown, result=result, violations=wrong)
+    return PartJudgement(pointer=part.pointer, media_type=shown, result=result)
 
 
 def _evidence(part: Part, judgement: PartJudgement, offered: Sequence[str]) -> Evidence | None:

@@ -61,9 +61,14 @@ _NO_METHOD = 12
 """UNIMPLEMENTED of gRPC."""
 
 
-def find_evidence(card: Card, call: Call, observation: Observation, patterns: Patterns) -> tuple[Evidence, ...]:
-    """Return what the observation contradicts in the card that was negotiated, each kind at a place once."""
-    reader = _Reader(card, call, observation, patterns)
+def find_evidence(
+    card: Card, call: Call, observation: Observation, patterns: Patterns, *, schema: str = ""
+) -> tuple[Evidence, ...]:
+    """Return what the observation contradicts in the card that was negotiated, each kind at a place once.
+
+    `schema` is an operator's output schema for the skill, as in `judge_artifact`.
+    """
+    reader = _Reader(card, call, observation, patterns, schema)
     return tuple(dict.fromkeys(reader.all()))
 
 
@@ -75,6 +80,7 @@ class _Reader:
     call: Call
     observation: Observation
     patterns: Patterns
+    schema: str
 
     @property
     def skills(self) -> list[Skill]:
@@ -103,7 +109,8 @@ class _Reader:
                 )
             return
         if self.observation.state not in REFUSING and self.observation.parts:
-            yield from judge_artifact(self.card, self.call.skill_id, self.observation.parts).evidence
+            parts = self.observation.parts
+            yield from judge_artifact(self.card, self.call.skill_id, parts, schema=self.schema).evidence
 
     # What an error says
 

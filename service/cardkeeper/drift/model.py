@@ -109,6 +109,8 @@ class PartJudgement:
     """The type that the part was taken to have: stated, or implied."""
     result: PartResult
     violations: tuple[Violation, ...] = ()
+    schema_checked: bool = False
+    """The part's data was validated against an output schema; False says nothing about it."""
 
 
 class ArtifactPolicy(StrEnum):

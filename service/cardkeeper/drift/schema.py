@@ -42,6 +42,11 @@ def violations(schema: str, data: str) -> tuple[Violation, ...]:
     return tuple(found)
 
 
+def check_schema(schema: str) -> None:
+    """Raise ValueError that says why a schema cannot be used."""
+    _compiled(schema)
+
+
 @lru_cache(maxsize=256)
 def _compiled(schema: str) -> jsonschema_rs.Draft202012Validator:
     if len(schema) > MAX_SCHEMA:

@@ -21,6 +21,7 @@ from cardkeeper.drift.model import (
 )
 from cardkeeper.drift.near import near_ids
 from cardkeeper.drift.outcome import Observation
+from cardkeeper.drift.overlay import Overlay
 from cardkeeper.drift.pattern import Patterns
 from cardkeeper.drift.verdict import artifact_accepted, decide, softened
 from cardkeeper.errors import NotFound
@@ -83,6 +84,7 @@ class Judge:
         clock: Clock,
         patterns: Patterns,
         policy: ArtifactPolicy,
+        overlay: Overlay,
         statistics: Statistics,
     ) -> None:
         self._registry = registry
@@ -90,6 +92,7 @@ class Judge:
         self._clock = clock
         self._patterns = patterns
         self._policy = policy
+        self._overlay = overlay
         self._statistics = statistics
         self._snapshots: BoundedCache[Card] = BoundedCache(max_entries=SNAPSHOTS, ttl=3600.0)
 
@@ -99,7 +102,7 @@ class Judge:
         """Judge a task's outcome. Raises NotFound where the snapshot is not known."""
         snapshot = await self.snapshot(negotiated)
         self._statistics.judgements += 1
-        found = find_evidence(snapshot, call, observation, self._patterns)
+        found = find_evidence(snapshot, call, observation, self._patterns, schema=self._schema(negotiated))
         return await self._settle(negotiated, snapshot, call, found, self._policy, reporter=reporter, timeout=timeout)
 
     async def artifact(
@@ -115,7 +118,7 @@ class Judge:
         snapshot = await self.snapshot(negotiated)
         self._statistics.judgements += 1
         policy = policy or self._policy
-        found = judge_artifact(snapshot, negotiated.skill_id, parts)
+        found = judge_artifact(snapshot, negotiated.skill_id, parts, schema=self._schema(negotiated))
         call = Call(skill_id=negotiated.skill_id)
         judgement = await self._settle(
             negotiated, snapshot, call, found.evidence, policy, reporter=reporter, timeout=timeout
@@ -150,6 +153,11 @@ class Judge:
         card = parse_card(stored.body, stored.card_url)
         await self._snapshots.set(key, card)
         return card
+
+    def _schema(self, negotiated: Negotiated) -> str:
+        """The operator's output schema; empty: there is none."""
+        state = self._registry.by_id(negotiated.agent_id)
+        return self._overlay.schema(state.record.agent_url if state else "", negotiated.skill_id)
 
     async def _settle(
         self,

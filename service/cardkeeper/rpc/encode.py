@@ -151,6 +151,7 @@ def _part(value: PartJudgement) -> discovery_service_pb2.ValidateArtifactRespons
             response.Violation(pointer=clip(item.pointer, MAX_TEXT), message=clip(item.message, MAX_TEXT))
             for item in value.violations[:32]
         ],
+        schema_checked=value.schema_checked,
     )
 
 

@@ -388,12 +388,17 @@ class ValidateArtifactResponse(_message.Message):
         MEDIA_TYPE_FIELD_NUMBER: _builtins.int
         RESULT_FIELD_NUMBER: _builtins.int
         VIOLATIONS_FIELD_NUMBER: _builtins.int
+        SCHEMA_CHECKED_FIELD_NUMBER: _builtins.int
         pointer: _builtins.str
         """JSON Pointer of the part."""
         media_type: _builtins.str
         """Media type that the part was taken to have."""
         result: Global___ValidateArtifactResponse.Result.ValueType
         """Judgement of the part."""
+        schema_checked: _builtins.bool
+        """The part's data was validated against an output schema. False says nothing about the data: there is no schema, or the
+        part holds no data, or its content was not sent.
+        """
         @_builtins.property
         def violations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValidateArtifactResponse.Violation]:
             """Schema violations, each a JSON Pointer and a message; at most 32."""
@@ -405,10 +410,11 @@ class ValidateArtifactResponse(_message.Message):
             media_type: _builtins.str = ...,
             result: Global___ValidateArtifactResponse.Result.ValueType = ...,
             violations: _abc.Iterable[Global___ValidateArtifactResponse.Violation] | None = ...,
+            schema_checked: _builtins.bool = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["media_type", b"media_type", "pointer", b"pointer", "result", b"result", "violations", b"violations"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["media_type", b"media_type", "pointer", b"pointer", "result", b"result", "schema_checked", b"schema_checked", "violations", b"violations"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
