@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import multiprocessing
-import os
 import pickle
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +19,6 @@ from cardkeeper_client import (
     ArtifactSchemaDriftError,
     Cardkeeper,
     CardkeeperAsync,
-    ForkedError,
     NotJudgedError,
     Resolution,
     ServiceError,
@@ -359,28 +356,3 @@ async def test_a_client_leaves_no_stream_and_no_thread_behind(service: Running) 
     await asyncio.to_thread(script)
     await eventually(lambda: len(service.app.watch) == 0)
     assert not [thread for thread in threading.enumerate() if thread.name == "cardkeeper stream"]
-
-
-def _in_the_child(read: Any, client: Cardkeeper) -> None:
-    try:
-        client.resolve(AGENT, "summarize")
-    except ForkedError:
-        read.send("forked")
-    os._exit(0)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking with threads is what is tested
-async def test_after_a_fork_the_child_is_refused_clearly_and_the_parent_goes_on(service: Running) -> None:
-    def script() -> str:
-        with Cardkeeper(service.target) as cards:
-            cards.wait_until_in_sync()
-            held = cards.resolve(AGENT, "summarize")
-            ours, theirs = multiprocessing.Pipe()
-            child = multiprocessing.get_context("fork").Process(target=_in_the_child, args=(theirs, cards))
-            child.start()
-            said = ours.recv() if ours.poll(10) else "nothing"
-            child.join(10)
-            assert cards.resolve(AGENT, "summarize") == held
-            return str(said)
-
-    assert await asyncio.to_thread(script) == "forked"
