@@ -50,7 +50,10 @@ class Mirror:
         self._held = {agent: held for agent, held in self._held.items() if agent in listed}
 
     def synced(self, frame: Synced) -> None:
-        """What is held from another epoch was compared by its fingerprint: it is of this revision now."""
+        """What is held from another epoch was compared by its fingerprint: its old revision says nothing here.
+
+        It is older than anything that this epoch tells: a subscription that filters by tags has not vouched for it.
+        """
         for agent, (fingerprint, at) in self._held.items():
             if at.epoch != frame.at.epoch:
-                self._held[agent] = (fingerprint, frame.at)
+                self._held[agent] = (fingerprint, Point(frame.at.epoch, 0))
