@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from cardkeeper.card.change import Change, ChangeKind, ChangeSet, Severity
-from cardkeeper.card.media_type import matches
+from cardkeeper.card.media_type import Modes
 from cardkeeper.card.model import Card, Skill
 from cardkeeper.card.remarks import pointer_token
 
@@ -86,7 +86,8 @@ def _outputs(skills: list[Skill]) -> list[str]:
 
 
 def _uncovered(modes: Iterable[str], offered: list[str]) -> list[str]:
-    return [mode for mode in modes if not any(matches(offer, mode) for offer in offered)]
+    covered = Modes(offered)
+    return [mode for mode in modes if not covered.cover(mode)]
 
 
 def _spelled(skills: list[Skill]) -> str:

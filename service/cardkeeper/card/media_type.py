@@ -5,7 +5,7 @@ A *mode* is what a card or a client names: a media type, a range (`image/*`), or
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -100,6 +100,48 @@ def matches(mode: str, media_type: str) -> bool:
     """
     advertised, stated = parse_media_type(mode), parse_media_type(media_type)
     return _covers(advertised.essence, stated.essence) and _states(stated.parameters, advertised.parameters)
+
+
+class Modes:
+    """What a list of modes covers, looked up by what could cover it: lists of thousands are as quick as short ones."""
+
+    SAME = 64
+    """Modes of one essence, with different parameters, that are kept."""
+
+    def __init__(self, modes: Iterable[str]) -> None:
+        self._by_essence: dict[str, list[MediaType]] = {}
+        for mode in dict.fromkeys(modes):
+            advertised = parse_media_type(mode)
+            same = self._by_essence.setdefault(advertised.essence, [])
+            if len(same) < self.SAME:
+                same.append(advertised)
+
+    def __bool__(self) -> bool:
+        """Whether there is any mode."""
+        return bool(self._by_essence)
+
+    def cover(self, media_type: str) -> bool:
+        """Whether one of the modes matches: the same as `any(matches(mode, media_type) for mode in modes)`."""
+        stated = parse_media_type(media_type)
+        return any(
+            _states(stated.parameters, advertised.parameters)
+            for essence in _covering(stated.essence)
+            for advertised in self._by_essence.get(essence, ())
+        )
+
+
+def _covering(essence: str) -> Iterator[str]:
+    """Everything that covers a type, beside itself: ranges, and the formats that it is built on."""
+    yield essence
+    yield "*/*"
+    top, _, sub = essence.partition("/")
+    if not sub:
+        return
+    yield f"{top}/*"
+    while "+" in sub:
+        sub = sub.partition("+")[2]
+        yield f"{top}/*+{sub}"
+        yield f"application/{sub}"
 
 
 def _covers(advertised: str, stated: str) -> bool:

@@ -8,7 +8,7 @@ import mimetypes
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cardkeeper.card.media_type import matches, normalise_media_type
+from cardkeeper.card.media_type import Modes, normalise_media_type
 from cardkeeper.card.model import Card
 from cardkeeper.drift.document import JsonValue, child, read_json
 from cardkeeper.drift.model import (
@@ -97,7 +97,8 @@ def judge_artifact(card: Card, skill_id: str, parts: Sequence[Part], *, schema: 
     offered = tuple(mode for skill in skills for mode in skill.output_modes)
     declared = all(skill.output_modes for skill in skills)
     schema = schema or skills[0].output_schema
-    judged = tuple(_judge(part, offered if declared else (), schema) for part in parts)
+    modes = Modes(offered if declared else ())
+    judged = tuple(_judge(part, modes, schema) for part in parts)
     evidence = [
         found for part, judgement in zip(parts, judged, strict=True) if (found := _evidence(part, judgement, offered))
     ]
@@ -113,14 +114,14 @@ def implied_type(part: Part) -> str:
     return _IMPLIED[part.kind]
 
 
-def _judge(part: Part, offered: Sequence[str], schema: str) -> PartJudgement:
+def _judge(part: Part, offered: Modes, schema: str) -> PartJudgement:
     checked = bool(schema and part.data)
     wrong = violations(schema, part.data) if checked else ()
     if wrong:
         result = PartResult.REJECTED
     elif not offered:
         result = PartResult.UNDECLARED
-    elif any(matches(mode, implied_type(part)) for mode in offered):
+    elif offered.cover(implied_type(part)):
         result = PartResult.ACCEPTED
     else:
         result = PartResult.REJECTED if part.media_type else PartResult.UNTYPED
@@ -150,7 +151,7 @@ def _evidence(part: Part, judgement: PartJudgement, offered: Sequence[str]) -> E
     return Evidence(
         kind=EvidenceKind.ARTIFACT_TYPE,
         rule="artifact.untyped" if untyped else "artifact.type",
-        expected=", ".join(dict.fromkeys(offered))[:_SHOWN],
+        expected=", ".join(dict.fromkeys(offered[:_SHOWN]))[:_SHOWN],
         observed=f"a {part.kind.value} part that {said} {judgement.media_type}"[:_SHOWN],
         pointer=part.pointer,
         untyped=untyped,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cardkeeper.card.media_type import matches, parse_media_type
+from cardkeeper.card.media_type import Modes, parse_media_type
 from cardkeeper.card.model import Card, Skill
 from cardkeeper.drift.artifact import judge_artifact
 from cardkeeper.drift.grammar import TYPE
@@ -320,21 +320,21 @@ class _Reader:
             return False
         inputs = [mode for skill in skills for mode in skill.input_modes]
         outputs = [mode for skill in skills for mode in skill.output_modes]
+        taken, given = Modes(inputs), Modes(outputs)
         used = (*self.call.input_modes, *self.call.accepted_output_modes)
         named = [
             item.strip("'") for item in _MEDIA_TYPE.findall(text.lower()) if parse_media_type(item.strip("'")).is_valid
         ]
         about = [item for item in named if any(_same(item, mode) for mode in used)] or named[:1]
         if about:
-            return any(matches(mode, item) for item in about for mode in (*inputs, *outputs))
-        if (
-            self.call.input_modes
-            and inputs
-            and not all(any(matches(m, i) for m in inputs) for i in self.call.input_modes)
-        ):
+            return any(taken.cover(item) or given.cover(item) for item in about)
+        if taken and not all(taken.cover(mode) for mode in self.call.input_modes):
             return False
         accepted = self.call.accepted_output_modes
-        return not (accepted and outputs) or any(matches(o, a) or matches(a, o) for o in outputs for a in accepted)
+        if not (accepted and outputs):
+            return True
+        wanted = Modes(accepted)
+        return any(given.cover(mode) for mode in accepted) or any(wanted.cover(mode) for mode in outputs)
 
     # Building
 

@@ -67,7 +67,7 @@ class HttpFetcher:
             held = url == request.card_url
             validators = Validators(etag=request.etag, last_modified=request.last_modified) if held else Validators()
             try:
-                return _response(await self._retrieval.get(url, validators))
+                return await _response(await self._retrieval.get(url, validators))
             except (CardUnavailable, EgressRefused) as error:
                 failures.append(error)
                 if held and not _not_here(error):
@@ -78,8 +78,12 @@ class HttpFetcher:
         raise _weightiest(failures)
 
 
-def _response(document: Document) -> CardResponse:
-    card = parse_card(document.body, document.url) if document.modified else None
+async def _response(document: Document) -> CardResponse:
+    card = None
+    if document.modified and len(document.body) <= LARGE:
+        card = parse_card(document.body, document.url)
+    elif document.modified:
+        card = await asyncio.to_thread(parse_card, document.body, document.url)
     return CardResponse(
         card_url=document.url,
         card=card,
@@ -88,6 +92,10 @@ def _response(document: Document) -> CardResponse:
         last_modified=document.validators.last_modified,
         max_age=document.max_age,
     )
+
+
+LARGE = 64 * 1024
+"""Bytes from which a card is parsed beside the event loop: one of 1 MiB takes a second."""
 
 
 def _not_here(error: CardkeeperError) -> bool:

@@ -17,7 +17,7 @@ class Freshness(IntEnum):
     DEGRADED = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class AgentState:
     """Immutable: any change makes a new state, so that whatever was derived from one is valid while it is the current one.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cardkeeper.card.media_type import matches
+from cardkeeper.card.media_type import Modes
 from cardkeeper.card.model import Card, Interface, Skill
 from cardkeeper.drift.near import near_ids
 from cardkeeper.errors import NotOffered, SkillNotAdvertised
@@ -61,11 +61,13 @@ def negotiate(card: Card, need: Need, agent: str) -> Offer:
 
 def serves(card: Card, need: Need) -> bool:
     """Whether the card offers what is needed."""
-    try:
-        negotiate(card, need, "")
-    except (SkillNotAdvertised, NotOffered):
-        return False
-    return True
+    return any(admits(card, skill, need) for skill in card.skills if skill.id == need.skill_id)
+
+
+def admits(card: Card, skill: Skill, need: Need) -> bool:
+    """Whether one skill of the card offers what is needed of a skill."""
+    capable = (card.streaming or not need.streaming) and (card.push_notifications or not need.push_notifications)
+    return capable and _refused_mode(skill, need) is None
 
 
 def _check_capabilities(card: Card, need: Need, agent: str) -> None:
@@ -78,18 +80,30 @@ def _check_capabilities(card: Card, need: Need, agent: str) -> None:
 
 
 def _mode_refusal(skill: Skill, need: Need, agent: str) -> NotOffered | None:
-    if skill.input_modes:
+    refused = _refused_mode(skill, need)
+    if refused is None:
+        return None
+    direction, mode = refused
+    offered = skill.input_modes if direction == "input" else skill.output_modes
+    return _not_offered(agent, skill.id, direction, mode, offered)
+
+
+def _refused_mode(skill: Skill, need: Need) -> tuple[str, str] | None:
+    """The direction and the mode that the skill does not offer; None: it serves the need."""
+    if skill.input_modes and need.input_modes:
+        taken = Modes(skill.input_modes)
         for mode in need.input_modes:
-            if not any(matches(offered, mode) for offered in skill.input_modes):
-                return _not_offered(agent, skill.id, "input", mode, skill.input_modes)
+            if not taken.cover(mode):
+                return "input", mode
     if skill.output_modes and need.output_modes and not _overlap(skill.output_modes, need.output_modes):
-        return _not_offered(agent, skill.id, "output", ", ".join(need.output_modes), skill.output_modes)
+        return "output", ", ".join(need.output_modes)
     return None
 
 
 def _overlap(offered: Sequence[str], wanted: Sequence[str]) -> bool:
     """Either side may use a wildcard: a caller may accept `image/*`."""
-    return any(matches(offer, want) or matches(want, offer) for offer in offered for want in wanted)
+    given, accepted = Modes(offered), Modes(wanted)
+    return any(given.cover(want) for want in wanted) or any(accepted.cover(offer) for offer in offered)
 
 
 def _not_offered(agent: str, skill_id: str, direction: str, mode: str, offered: Sequence[str]) -> NotOffered:

@@ -1,12 +1,13 @@
 """FindSkills: which skills of the fleet answer a question, best first. Pure."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
-from cardkeeper.card.model import Skill
+from cardkeeper.card.model import Card, Skill
 from cardkeeper.fleet.agent_state import AgentState
-from cardkeeper.fleet.negotiation import Need, serves
+from cardkeeper.fleet.negotiation import Need, admits
 
 WORD = re.compile(r"\w+")
 
@@ -20,6 +21,7 @@ WEIGHTS = (
     ("example", 2.0),
 )
 """Reason and weight, strongest first."""
+_WEIGHT = dict(WEIGHTS)
 
 
 ANY = Need(skill_id="")
@@ -46,70 +48,94 @@ class Hit:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A skill with the words that it is found by."""
+
+    skill: Skill
+    words: tuple[tuple[str, frozenset[str]], ...]
+    """By reason, in the order of WEIGHTS."""
+
+
+_entries: "WeakKeyDictionary[AgentState, tuple[_Entry, ...]]" = WeakKeyDictionary()
+"""Made once for each state of an agent, and forgotten with it."""
+
+
 def find_skills(agents: Iterable[AgentState], question: Question) -> list[Hit]:
-    """Return all hits, best first; ties by agent id and skill id, so that pages are stable."""
-    words = tuple(dict.fromkeys(word.casefold() for word in WORD.findall(question.text)))
-    hits = [
-        hit
-        for state in agents
-        if state.card is not None and state.record.suspicion is None
-        for skill in {skill.id: skill for skill in reversed(state.card.skills)}.values()
-        if (hit := _hit(state, skill, question, words)) is not None
-    ]
-    hits.sort(key=lambda hit: (-hit.score, hit.state.record.id, hit.skill.id))
-    return hits
+    """Return all hits, best first; ties by agent id and skill id, so that pages are stable.
+
+    Reads immutable states only, so that it may run beside the event loop.
+    """
+    text = question.text.strip().casefold()
+    words = frozenset(_words(question.text))
+    found: dict[tuple[str, str], Hit] = {}
+    for state in agents:
+        card = state.card
+        if card is None or state.record.suspicion is not None:
+            continue
+        for entry in _indexed(state, card):
+            key = (state.record.id, entry.skill.id)
+            if key not in found and (hit := _hit(state, card, entry, question, text, words)) is not None:
+                found[key] = hit
+    return sorted(found.values(), key=lambda hit: (-hit.score, hit.state.record.id, hit.skill.id))
 
 
-def _hit(state: AgentState, skill: Skill, question: Question, words: tuple[str, ...]) -> Hit | None:
-    need = question.need
-    if need.skill_id and need.skill_id != skill.id:
-        return None
-    if not set(question.tags) <= set(skill.tags):
-        return None
-    wanted = Need(
-        skill_id=skill.id,
-        input_modes=need.input_modes,
-        output_modes=need.output_modes,
-        streaming=need.streaming,
-        push_notifications=need.push_notifications,
-    )
-    if state.card is None or not serves(state.card, wanted):
-        return None
-    reasons = _reasons(skill, question.text.strip().casefold(), words)
-    if need.skill_id:
-        reasons.setdefault("id.exact", 1.0)
-    if words and not reasons:
-        return None
-    weights = dict(WEIGHTS)
-    score = sum(weights[reason] * share for reason, share in reasons.items())
-    return Hit(
-        state=state,
-        skill=skill,
-        need=wanted,
-        score=score,
-        reasons=tuple(name for name, _ in WEIGHTS if name in reasons),
-    )
+def _indexed(state: AgentState, card: Card) -> tuple[_Entry, ...]:
+    entries = _entries.get(state)
+    if entries is None:
+        entries = _entries[state] = tuple(_entry(skill) for skill in card.skills)
+    return entries
 
 
-def _reasons(skill: Skill, text: str, words: tuple[str, ...]) -> dict[str, float]:
-    """Each reason with the share of the words that it explains."""
-    if not words:
-        return {}
-    reasons: dict[str, float] = {}
-    skill_id = skill.id.casefold()
-    if text == skill_id:
-        reasons["id.exact"] = 1.0
-    elif skill_id.startswith(text):
-        reasons["id.prefix"] = 1.0
-    for reason, content in (
-        ("id.word", skill_id.replace("_", " ")),
+def _entry(skill: Skill) -> _Entry:
+    said = (
+        ("id.word", skill.id.replace("_", " ")),
         ("name", skill.name),
         ("tag", " ".join(skill.tags)),
         ("description", skill.description),
         ("example", " ".join(skill.examples)),
-    ):
-        found = {word.casefold() for word in WORD.findall(content)}
-        share = len(found.intersection(words)) / len(words)
+    )
+    return _Entry(skill, tuple((reason, frozenset(_words(text))) for reason, text in said))
+
+
+def _words(text: str) -> Iterator[str]:
+    return (word.casefold() for word in WORD.findall(text))
+
+
+def _hit(
+    state: AgentState, card: Card, entry: _Entry, question: Question, text: str, words: frozenset[str]
+) -> Hit | None:
+    need, skill = question.need, entry.skill
+    if need.skill_id and need.skill_id != skill.id:
+        return None
+    if question.tags and not set(question.tags) <= set(skill.tags):
+        return None
+    reasons = _reasons(entry, text, words) if words else {}
+    if need.skill_id:
+        reasons.setdefault("id.exact", 1.0)
+    if words and not reasons:
+        return None
+    if not admits(card, skill, need):
+        return None
+    return Hit(
+        state=state,
+        skill=skill,
+        need=replace(need, skill_id=skill.id),
+        score=sum(_WEIGHT[reason] * share for reason, share in reasons.items()),
+        reasons=tuple(name for name, _ in WEIGHTS if name in reasons),
+    )
+
+
+def _reasons(entry: _Entry, text: str, words: frozenset[str]) -> dict[str, float]:
+    """Each reason with the share of the words that it explains."""
+    reasons: dict[str, float] = {}
+    skill_id = entry.skill.id.casefold()
+    if text == skill_id:
+        reasons["id.exact"] = 1.0
+    elif skill_id.startswith(text):
+        reasons["id.prefix"] = 1.0
+    for reason, content in entry.words:
+        share = len(content & words) / len(words)
         if share:
             reasons[reason] = share
     return reasons

@@ -1,5 +1,7 @@
 """DiscoveryService: its unary methods. Each decodes, calls the fleet, and encodes."""
 
+import asyncio
+
 from cardkeeper.clock import Clock
 from cardkeeper.fleet.consistency import CACHED
 from cardkeeper.fleet.judge import Judge
@@ -51,7 +53,8 @@ class Discovery:
         question = Question(text=request.query, need=decode.need(request.need), tags=tuple(request.tags))
         start = int(read_token(request.page_token, request) or 0)
         size = page_size(request.page_size, default=20, maximum=100)
-        hits = find_skills(self._registry, question)
+        # Beside the loop: a large fleet takes a while, and other calls must not wait for it.
+        hits = await asyncio.to_thread(find_skills, list(self._registry), question)
         now = self._clock.monotonic()
         page = hits[start : start + size]
         return pb.FindSkillsResponse(
