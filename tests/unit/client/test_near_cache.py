@@ -160,7 +160,7 @@ def test_it_is_bounded_and_what_was_asked_for_longest_ago_goes_first() -> None:
 
 
 def test_forgetting_revisions_forgets_the_questions_that_they_would_judge() -> None:
-    cache = NearCache(limit=1)
+    cache = NearCache(revisions=1)
     cache.synced("1")
     ticket = cache.ask()
     cache.invalidate(A, 6)

@@ -23,17 +23,18 @@ class Kept:
 
 
 class NearCache:
-    """At most `limit` resolutions; those that were asked for longest ago go first.
+    """At most `limit` resolutions; those that were asked for longest ago go first. At most `revisions` agents' newest ones.
 
     Instants are seconds on whatever clock the caller has; only their order matters.
     """
 
-    def __init__(self, limit: int = 10_000) -> None:
+    def __init__(self, limit: int = 10_000, *, revisions: int = 20_000) -> None:
         self.answers: dict[Need, Kept] = {}
         """What may be used now; empty while out of sync, so that a look-up needs no lock."""
         if limit < 1:
             raise ValueError("a near cache holds one resolution at least; near_cache=False does without")
         self._limit = limit
+        self._revisions = revisions
         self._trusted_until = 0.0
         """The stream's silence is believed to mean "nothing new" until then."""
         self._parked: dict[Need, Kept] = {}
@@ -90,7 +91,7 @@ class NearCache:
 
     def invalidate(self, agent: str, agent_revision: int) -> None:
         """The agent's state is that of a revision now: what was made from an earlier one is not true any more."""
-        if agent not in self._least and len(self._least) >= self._limit:
+        if agent not in self._least and len(self._least) >= self._revisions:
             # Revisions are forgotten only together with the questions that they would judge.
             self._least.clear()
             self._generation += 1
