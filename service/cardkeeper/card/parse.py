@@ -65,9 +65,10 @@ def _check_it_is_a_card(root: Members, dialect: Dialect) -> None:
         remarks.error("skills.not_a_list", "/skills", f"skills is {shown(skills)}; it must be a list of skills")
     elif skills and not any(isinstance(item, str | Mapping) for item in skills):
         remarks.error("skills.unreadable", "/skills", "none of the skills is an object")
-    # Protobuf JSON leaves empty lists out: a document that is otherwise a card may have no skills.
-    if not (skills and dialect is not Dialect.UNKNOWN) and not speaks_a2a(root.mapping):
-        kind = what_else(root.mapping)
+    kind = what_else(root.mapping)
+    # An agent that lost its last skill says so by an empty list, whatever else its card holds; protobuf JSON leaves it out.
+    doubtful = bool(kind) if skills == [] else skills is None or dialect is Dialect.UNKNOWN
+    if doubtful and not speaks_a2a(root.mapping):
         lacks = "no skills" if dialect is not Dialect.UNKNOWN else "no interface"
         seems = f"; it looks like {kind}" if kind else ""
         remarks.error(

@@ -51,12 +51,11 @@ def read_document(body: bytes, *, max_bytes: int = MAX_BYTES) -> tuple[JsonObjec
     if _depth(body) > MAX_DEPTH:
         _refuse("document.too_deep", f"the document is nested deeper than {MAX_DEPTH} levels")
     value = _Reader(remarks).read(text)
+    if b"\\ud" in body.lower():
+        value = _scrubbed(value, "", remarks)
     if not isinstance(value, dict):
         hint = "; a list of cards is a catalogue, register each card by itself" if isinstance(value, list) else ""
         _refuse("document.not_an_object", f"the document is {shown(value)}, a card is a JSON object{hint}")
-    if b"\\ud" in body.lower():
-        value = _scrubbed(value, "", remarks)
-    assert isinstance(value, dict)  # noqa: S101 - scrubbing keeps the type; for the type checker
     return value, remarks.findings()
 
 
