@@ -57,6 +57,8 @@ class World:
         self.frames: list[tuple[str, int]] | None = None
         """Undelivered frames of the open stream; None: none is open."""
         self.synced = False
+        self.filling = False
+        """Between a Resync on a live stream and its Synced: what changes need not be told, for nothing is held."""
         self.shown: dict[str, int] = {}
         """Newest state of each agent that the client was shown since there last was a gap."""
         self._new_log()
@@ -101,7 +103,7 @@ class World:
         self.head += 1
         self.states[agent].append(self.head)
         self.suspect.discard(agent)
-        if self.frames is not None:
+        if self.frames is not None and not self.filling:
             self.frames.append((agent, self.head))
 
     def _replace(self, agent: str, number: int) -> None:
@@ -148,7 +150,7 @@ class World:
             self.shown = {}  # that revisions are of this epoch is known from its first claim on
         self._hear()
         self.cache.synced(str(self.epoch))
-        self.synced = True
+        self.synced, self.filling = True, False
         self.reached = (self.epoch, self.head)
 
     def _return(self, agent: str, number: int) -> None:
@@ -162,7 +164,7 @@ class World:
     def _break(self, _: str, __: int) -> None:
         self.cache.lose()
         self.frames = None
-        self.synced = False
+        self.synced = self.filling = False
 
     def _gap(self, agent: str, _: int) -> None:
         """The stream breaks, and history does not reach back when it returns."""
@@ -174,7 +176,7 @@ class World:
             return
         self._hear()
         self.cache.resync()
-        self.synced = False
+        self.synced, self.filling = False, True
         self.frames = []
         self.shown = {}
 

@@ -113,6 +113,20 @@ async def test_it_subscribes_to_everything_acknowledges_claims_and_resumes_from_
     assert (await again.step()).subscribe.resume_from == at(5)
 
 
+async def test_before_its_synced_a_stream_has_no_progress_to_resume_from(
+    cards: Either, service: ScriptedService
+) -> None:
+    first = await service.stream()
+    await first.send(synced(3))
+    await eventually(cards.in_sync)
+    first.over.set()
+    second = await service.stream()
+    await second.send(bookmark(9))
+    second.over.set()
+    third = await service.stream()
+    assert (await third.step()).subscribe.resume_from == at(3)
+
+
 async def test_an_answer_asked_for_before_the_stream_was_in_sync_is_not_believed_later(
     cards: Either, service: ScriptedService
 ) -> None:

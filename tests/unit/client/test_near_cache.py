@@ -62,6 +62,16 @@ def test_an_answer_that_was_asked_for_before_the_stream_was_in_sync_is_not_kept(
     assert not cache.keep(ticket, NEED, resolution(A, "s", "1", 5), 100.0)
 
 
+@pytest.mark.parametrize("asked", ["before the stream broke", "while it was broken"])
+def test_an_answer_that_was_not_asked_for_on_one_stream_in_sync_is_not_kept(cache: NearCache, asked: str) -> None:
+    ticket = cache.ask()
+    cache.lose()
+    if asked == "while it was broken":
+        ticket = cache.ask()
+    cache.synced("1")
+    assert not cache.keep(ticket, NEED, resolution(A, "s", "1", 5), 100.0)
+
+
 def test_a_newer_answer_about_an_agent_outdates_its_other_answers(cache: NearCache) -> None:
     other = NEED._replace(skill_id="t")
     ask(cache, NEED, 5)
@@ -166,6 +176,15 @@ def test_forgetting_revisions_forgets_the_questions_that_they_would_judge() -> N
     cache.invalidate(A, 6)
     cache.invalidate(B, 7)  # room for one: that A is at 6 is not known any more
     assert not cache.keep(ticket, NEED, resolution(A, "s", "1", 5), 100.0)
+
+
+def test_a_gap_on_a_live_stream_ends_being_in_sync_until_the_next_claim(cache: NearCache) -> None:
+    ask(cache)
+    cache.resync()
+    assert not cache.in_sync
+    assert not ask(cache)
+    cache.synced("1")
+    assert ask(cache)
 
 
 def test_an_agent_that_comes_back_under_another_name_leaves_no_trace_of_the_old_one(cache: NearCache) -> None:

@@ -117,7 +117,6 @@ class NearCache:
         if self._in_sync:
             self._parked, self.answers = self.answers, {}
         self._in_sync = False
-        self._generation += 1
 
     def resync(self) -> None:
         """There is a gap in what the stream told: nothing that is held, or known of revisions, survives it."""
@@ -132,7 +131,7 @@ class NearCache:
             self.resync()
             self._epoch = epoch
         if not self._in_sync:
-            # An answer that was asked for before may be older than what this stream had no reason to tell.
+            # What was asked for before was not asked on one stream in sync: of changes meanwhile, nobody need tell.
             self._generation += 1
             self.answers, self._parked = self._parked, {}
             self._in_sync = True
