@@ -102,16 +102,13 @@ def test_variant_c_another_meaning_is_a_hint_and_never_drift(cards: Cardkeeper, 
 def test_a_silent_mutation_is_found_by_the_background_refresh_alone(peer: Any) -> None:
     with service("--soft-ttl", "2") as target, Cardkeeper(target) as cards:
         cards.wait_until_in_sync()
-        held = cards.resolve(peer.url, SKILL)
+        cards.resolve(peer.url, SKILL)
         peer.become("A")
-        until = time.monotonic() + 15
-        while cards.resolve(peer.url, SKILL) == held:
-            assert time.monotonic() < until, "nobody told"
-            time.sleep(0.05)
-            if not cards._cache.answers:
-                break
+        until = time.monotonic() + 20
         with pytest.raises(SkillRefusedError):
-            cards.resolve(peer.url, SKILL)
+            while time.monotonic() < until:
+                cards.resolve(peer.url, SKILL)
+                time.sleep(0.05)
 
 
 def test_the_same_agent_called_in_0_3_is_judged_the_same(cards: Cardkeeper, peer: Any) -> None:
