@@ -39,6 +39,14 @@ def state_of(response: dict[str, Any]) -> str:
     return str(result.get("task", result)["status"]["state"])
 
 
+def _resolve_for(cards: Cardkeeper, agent_url: str, seconds: float) -> None:
+    """Ask again and again, until it is refused or the time is over."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        cards.resolve(agent_url, SKILL)
+        time.sleep(0.05)
+
+
 def test_an_unchanged_agent_is_served_by_one_fetch(cards: Cardkeeper, peer: Any) -> None:
     for _ in range(20):
         done = json.loads(cards.call(peer.url, SKILL, peer.run))
@@ -104,11 +112,8 @@ def test_a_silent_mutation_is_found_by_the_background_refresh_alone(peer: Any) -
         cards.wait_until_in_sync()
         cards.resolve(peer.url, SKILL)
         peer.become("A")
-        until = time.monotonic() + 20
         with pytest.raises(SkillRefusedError):
-            while time.monotonic() < until:
-                cards.resolve(peer.url, SKILL)
-                time.sleep(0.05)
+            _resolve_for(cards, peer.url, seconds=20.0)
 
 
 def test_the_same_agent_called_in_0_3_is_judged_the_same(cards: Cardkeeper, peer: Any) -> None:
