@@ -295,7 +295,7 @@ class _Reader:
             if self.skills:
                 yield self._unknown_skill(pattern.id, said, where)
         elif pattern.kind is EvidenceKind.UNSUPPORTED_MODE:
-            if self._modes_promised(sentence):
+            if self._modes_promised("" if pattern.names_offered else sentence):
                 yield self._refused_mode(pattern.id, said, where)
         elif pattern.kind is EvidenceKind.CAPABILITY_REFUSED:
             if _CAPABILITIES[pattern.capability](self.card):

@@ -46,6 +46,8 @@ class Pattern:
     capability: str
     """Of CAPABILITY_REFUSED: "streaming", "push_notifications" or "extended_card"."""
     expression: re.Pattern[str]
+    names_offered: bool = False
+    """Media types in the sentence are those that are offered, not the refused ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def _read(document: Mapping[str, object], *, bounded: bool) -> Patterns:
         if not isinstance(capability, str) or capability not in CAPABILITIES:
             raise InvalidInput(f"pattern {name!r}: capability must be one of {', '.join(CAPABILITIES)}")
         expression = _expression(name, table, bounded=bounded)
-        refusals.append(Pattern(name, EvidenceKind(kind), capability, expression))
+        refusals.append(Pattern(name, EvidenceKind(kind), capability, expression, table.get("names_offered") is True))
     look_alikes = tuple(
         (_id(table), _expression(_id(table), table, bounded=bounded)) for table in _tables(document, "look_alike")
     )
