@@ -306,7 +306,7 @@ async def test_a_draining_server_ends_the_stream_and_the_client_finds_the_next(
 
 async def test_a_server_that_falls_silent_is_not_believed_and_left(make: Make, service: ScriptedService) -> None:
     async with scripted_service(service) as target:
-        client = make(target, silence=1.0)
+        client = make(target, silence=2.0)
         await client.wait()
         first = await service.stream()
         await first.send(synced(1))
