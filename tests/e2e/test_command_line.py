@@ -15,7 +15,9 @@ SKILL = "summarize-v2"
 
 def cardkeeper(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "cardkeeper", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        command, input=given, capture_output=True, text=True, timeout=30, check=False, cwd=Path(__file__).parents[2]
+    )
 
 
 def test_a_session_from_resolve_to_drift(target: str, peer: Any) -> None:
@@ -86,6 +88,10 @@ def test_serve_drains_on_a_signal_and_says_so(number: signal.Signals, tmp_path: 
         (("fingerprint", "/nonexistent.json"), 2, "cannot read"),
         (("serve", "--listen", "127.0.0.1:0", "--allow-network", "nonsense"), 2, "nonsense"),
         (("lint", "-"), 1, "refused"),
+        (("serve", "--listen", "127.0.0.1:0", "--patterns", "/nonexistent.toml"), 3, "cannot use /nonexistent.toml"),
+        (("serve", "--listen", "127.0.0.1:0", "--patterns", "Makefile"), 2, "no TOML"),
+        (("serve", "--listen", "127.0.0.1:0", "--output-schemas", "Makefile"), 2, "no JSON"),
+        (("serve", "--listen", "127.0.0.1:0", "--soft-ttl", "-5"), 2, "soft-ttl"),
         (("nonsense",), 2, "nonsense"),
     ],
 )

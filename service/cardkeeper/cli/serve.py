@@ -15,6 +15,7 @@ import typer
 from cardkeeper import __version__
 from cardkeeper.app import Application
 from cardkeeper.drift.model import ArtifactPolicy
+from cardkeeper.errors import InvalidInput
 from cardkeeper.fetch.ip_policy import EgressPolicy
 from cardkeeper.fleet.policy import FleetPolicy
 from cardkeeper.settings import Settings
@@ -41,9 +42,13 @@ def serve(
         list[str] | None, typer.Option(help="Fetch cards from this network (CIDR); repeatable.")
     ] = None,
     discover: Annotated[bool, typer.Option(help="Keep agents that clients name by URL, unregistered.")] = True,
-    soft_ttl: Annotated[float, typer.Option(help="Seconds a card is fresh where its source says nothing.")] = 300.0,
-    hard_ttl: Annotated[float, typer.Option(help="Seconds a card is served while its source is away.")] = 86_400.0,
-    min_ttl: Annotated[float, typer.Option(help="Least seconds granted to a source's own max-age.")] = 30.0,
+    soft_ttl: Annotated[
+        float, typer.Option(min=0.1, help="Seconds a card is fresh where its source says nothing.")
+    ] = 300.0,
+    hard_ttl: Annotated[
+        float, typer.Option(min=0.1, help="Seconds a card is served while its source is away.")
+    ] = 86_400.0,
+    min_ttl: Annotated[float, typer.Option(min=0.0, help="Least seconds granted to a source's own max-age.")] = 30.0,
     artifact_policy: Annotated[
         ArtifactPolicy, typer.Option(help="What becomes of artifact parts that state no type.")
     ] = ArtifactPolicy.CONFIRM,
@@ -87,9 +92,19 @@ def serve(
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         _runner()(_serve(settings))
+    except InvalidInput as error:
+        print(f"cardkeeper: {error.message}", file=sys.stderr)
+        raise typer.Exit(2) from error
     except (StoreUnavailable, OSError, ValueError) as error:
-        print(f"cardkeeper: {error}", file=sys.stderr)
+        print(f"cardkeeper: {_in_words(error)}", file=sys.stderr)
         raise typer.Exit(3) from error
+
+
+def _in_words(error: Exception) -> str:
+    """What is wrong, for a person; Python says of files only "[Errno 2]"."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"cannot use {error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:

@@ -69,7 +69,7 @@ class HttpFetcher:
             try:
                 return await _response(await self._retrieval.get(url, validators))
             except (CardUnavailable, EgressRefused) as error:
-                failures.append(error)
+                failures.append(_located(error, url))
                 if held and not _not_here(error):
                     # It is the right place, and in trouble: what stands elsewhere would be somebody else's.
                     break
@@ -96,6 +96,14 @@ async def _response(document: Document) -> CardResponse:
 
 LARGE = 64 * 1024
 """Bytes from which a card is parsed beside the event loop: one of 1 MiB takes a second."""
+
+
+def _located(error: CardkeeperError, url: str) -> CardkeeperError:
+    """Say in the message which place it is about."""
+    if not error.message.startswith(("http://", "https://")):
+        error.message = f"{url}: {error.message}"
+        error.args = (error.message,)
+    return error
 
 
 def _not_here(error: CardkeeperError) -> bool:
