@@ -77,6 +77,15 @@ asyncio.run(main())
 """
 
 
+ENDING = """
+import sys
+from cardkeeper_client import Cardkeeper
+
+cards = Cardkeeper(sys.argv[1])
+print("in sync:", cards.wait_until_in_sync(10))
+"""
+
+
 async def line_of(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     async with asyncio.timeout(30):
@@ -160,3 +169,12 @@ async def test_a_child_forked_beside_asyncio_never_answers_from_its_parents_memo
     # grpc.aio itself does not always survive a fork (grpcio 1.85: SIGSEGV in the child, with or without this client).
     assert child in ("child: 7", f"child: {-signal.SIGSEGV}")
     assert parent == "parent: True"
+
+
+async def test_a_program_that_forgets_to_close_ends_all_the_same(service: tuple[str, int]) -> None:
+    words = ("-X", "dev", "-c", ENDING, service[0])
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=pipe, stderr=pipe)
+    async with asyncio.timeout(30):
+        said, complained = await process.communicate()
+    assert (process.returncode, said, complained) == (0, b"in sync: True\n", b"")

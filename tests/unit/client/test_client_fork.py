@@ -1,5 +1,6 @@
 """Clients in a forked child, where no gRPC is at work that could spoil the fork itself."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from cardkeeper_client import Cardkeeper, CardkeeperAsync, ClosedError, ForkedError
+from cardkeeper_client import Cardkeeper, CardkeeperAsync, ClosedError, ForkedError, fork
 from cardkeeper_client.need import Need
 from client_values import resolution
 
@@ -24,7 +25,7 @@ class Told:
         self.disowned = True
 
 told = Told()
-fork.guard(told)
+fork.guard(told.disown)
 child = os.fork()
 if not child:
     os._exit(7 if told.disowned else 1)
@@ -36,6 +37,16 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_what_is_guarded_is_disowned_in_the_child_and_not_in_the_parent() -> None:
     done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "7\n"
+
+
+def test_a_client_that_is_gone_is_forgotten() -> None:
+    before = len(fork._disowners)
+    client = Cardkeeper("127.0.0.1:1")
+    client.close()
+    assert len(fork._disowners) == before + 1
+    del client
+    gc.collect()
+    assert len(fork._disowners) == before
 
 
 def remembering(client: Cardkeeper | CardkeeperAsync) -> Need:
@@ -51,7 +62,7 @@ def test_a_disowned_client_answers_nothing_any_more() -> None:
     client = Cardkeeper("127.0.0.1:1")
     need = remembering(client)
     assert client.resolve(need.agent, need.skill_id).agent == "agents/a"
-    client.disown()
+    client._disown()
     assert not client.in_sync
     for ask in (client.resolve, client.call):
         with pytest.raises(ForkedError):
@@ -66,7 +77,7 @@ async def test_a_disowned_client_of_asyncio_answers_nothing_any_more() -> None:
     client = CardkeeperAsync("127.0.0.1:1")
     need = remembering(client)
     assert (await client.resolve(need.agent, need.skill_id)).agent == "agents/a"
-    client.disown()
+    client._disown()
     assert not client.in_sync
     with pytest.raises(ForkedError):
         await client.resolve(need.agent, need.skill_id)

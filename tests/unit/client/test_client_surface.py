@@ -28,7 +28,7 @@ METHODS = ["call", "close", "find", "in_sync", "report", "resolve", "validate", 
 
 
 def public(kind: type) -> list[str]:
-    return sorted(name for name in vars(kind) if not name.startswith("_") and name != "disown")
+    return sorted(name for name in vars(kind) if not name.startswith("_"))
 
 
 def test_the_package_exports_what_it_promises() -> None:

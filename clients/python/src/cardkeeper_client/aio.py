@@ -55,7 +55,7 @@ class CardkeeperAsync:
         self._stream = AsyncStream(self._channel, self._session)
         self._near = near_cache
         self._ended: type[ClosedError | ForkedError] | None = None
-        fork.guard(self)
+        fork.guard(self._disown)
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,11 +73,6 @@ class CardkeeperAsync:
         self._cache.lose()
         await self._stream.stop()
         await self._channel.close()
-
-    def disown(self) -> None:
-        """In a forked child, before anything else runs there: answer nothing any more."""
-        self._ended = ForkedError
-        self._cache.lose()
 
     @property
     def in_sync(self) -> bool:
@@ -232,6 +227,11 @@ class CardkeeperAsync:
             return await method(request, timeout=self._timeout if timeout is None else timeout)
         except grpc.RpcError as error:
             raise service_error(error) from error
+
+    def _disown(self) -> None:
+        """In a forked child, before anything else runs there."""
+        self._ended = ForkedError
+        self._cache.lose()
 
     def _check(self) -> None:
         if self._ended is not None:

@@ -63,7 +63,7 @@ class Cardkeeper:
         self._near = near_cache
         self._started = False
         self._ended: type[ClosedError | ForkedError] | None = None
-        fork.guard(self)
+        fork.guard(self._disown)
 
     def __enter__(self) -> Self:
         return self
@@ -84,11 +84,6 @@ class Cardkeeper:
         if started:
             self._stream.stop()
         self._channel.close()
-
-    def disown(self) -> None:
-        """In a forked child, before anything else runs there: answer nothing any more."""
-        self._ended = ForkedError
-        self._cache.lose()
 
     @property
     def in_sync(self) -> bool:
@@ -265,6 +260,11 @@ class Cardkeeper:
             return method(request, timeout=self._timeout if timeout is None else timeout)
         except grpc.RpcError as error:
             raise service_error(error) from error
+
+    def _disown(self) -> None:
+        """In a forked child, before anything else runs there."""
+        self._ended = ForkedError
+        self._cache.lose()
 
     def _check(self) -> None:
         if self._ended is not None:

@@ -2,27 +2,24 @@
 
 import os
 import weakref
-from typing import Protocol
+from collections.abc import Callable
+
+_disowners: "set[weakref.WeakMethod[Callable[[], None]]]" = set()
 
 
-class Forkable(Protocol):
-    """A client that can be told that it lives on in another process only."""
+def guard(disown: Callable[[], None]) -> None:
+    """Call a client's method in each process that is forked from this one, before anything else runs there.
 
-    def disown(self) -> None:
-        """In the child, before anything else runs: answer nothing any more, and leave the parent's channel alone."""
-
-
-_clients: "weakref.WeakSet[Forkable]" = weakref.WeakSet()
-
-
-def guard(client: Forkable) -> None:
-    """Disown the client in each process that is forked from this one."""
-    _clients.add(client)
+    The client must answer nothing from then on, and leave the channel alone: it is the parent's.
+    """
+    _disowners.add(weakref.WeakMethod(disown, _disowners.discard))
 
 
 def _disown_all() -> None:
-    for client in list(_clients):
-        client.disown()
+    for reference in list(_disowners):
+        disown = reference()
+        if disown is not None:
+            disown()
 
 
 if hasattr(os, "register_at_fork"):
