@@ -292,6 +292,21 @@ async def test_a_refused_stream_comes_back_no_sooner_than_it_was_asked_to(make: 
         await client.close()
 
 
+async def test_a_client_that_is_there_before_its_service_finds_it(make: Make, service: ScriptedService) -> None:
+    async with scripted_service(service) as target:
+        pass
+    client = make(target)
+    await client.wait()
+    with pytest.raises(ServiceUnavailableError):
+        await client.resolve()
+    async with scripted_service(service, int(target.rpartition(":")[2])):
+        await (await service.stream()).send(synced(1))
+        await eventually(client.in_sync)
+        await client.resolve()
+        assert await asks(service, client.resolve) == 0
+    await client.close()
+
+
 async def test_a_draining_server_ends_the_stream_and_the_client_finds_the_next(
     cards: Either, service: ScriptedService
 ) -> None:
