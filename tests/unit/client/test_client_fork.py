@@ -25,7 +25,7 @@ class Told:
         self.disowned = True
 
 told = Told()
-fork.guard(told.disown)
+fork.guard(told, Told.disown)
 child = os.fork()
 if not child:
     os._exit(7 if told.disowned else 1)
@@ -40,13 +40,13 @@ def test_what_is_guarded_is_disowned_in_the_child_and_not_in_the_parent() -> Non
 
 
 def test_a_client_that_is_gone_is_forgotten() -> None:
-    before = len(fork._disowners)
+    before = len(fork._clients)
     client = Cardkeeper("127.0.0.1:1")
     client.close()
-    assert len(fork._disowners) == before + 1
+    assert len(fork._clients) == before + 1
     del client
     gc.collect()
-    assert len(fork._disowners) == before
+    assert len(fork._clients) == before
 
 
 def remembering(client: Cardkeeper | CardkeeperAsync) -> Need:

@@ -55,7 +55,7 @@ class CardkeeperAsync:
         self._stream = AsyncStream(self._channel, self._session)
         self._near = near_cache
         self._ended: type[ClosedError | ForkedError] | None = None
-        fork.guard(self._disown)
+        fork.guard(self, CardkeeperAsync._disown)
 
     async def __aenter__(self) -> Self:
         return self

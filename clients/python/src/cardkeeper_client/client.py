@@ -63,7 +63,7 @@ class Cardkeeper:
         self._near = near_cache
         self._started = False
         self._ended: type[ClosedError | ForkedError] | None = None
-        fork.guard(self._disown)
+        fork.guard(self, Cardkeeper._disown)
 
     def __enter__(self) -> Self:
         return self

@@ -1,25 +1,27 @@
 """Clients that were made before a fork: the child has their memory, and neither their threads nor their sockets."""
 
 import os
-import weakref
 from collections.abc import Callable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
-_disowners: "set[weakref.WeakMethod[Callable[[], None]]]" = set()
+Client = TypeVar("Client")
+
+_clients: WeakKeyDictionary[Any, Callable[[Any], None]] = WeakKeyDictionary()
+"""With the method that disowns each: a function of its class, so that nothing here keeps a client alive."""
 
 
-def guard(disown: Callable[[], None]) -> None:
-    """Call a client's method in each process that is forked from this one, before anything else runs there.
+def guard(client: Client, disown: Callable[[Client], None]) -> None:
+    """Disown the client in each process that is forked from this one, before anything else runs there.
 
-    The client must answer nothing from then on, and leave the channel alone: it is the parent's.
+    It must answer nothing from then on, and leave the channel alone: that is the parent's.
     """
-    _disowners.add(weakref.WeakMethod(disown, _disowners.discard))
+    _clients[client] = disown
 
 
 def _disown_all() -> None:
-    for reference in list(_disowners):
-        disown = reference()
-        if disown is not None:
-            disown()
+    for client, disown in list(_clients.items()):
+        disown(client)
 
 
 if hasattr(os, "register_at_fork"):

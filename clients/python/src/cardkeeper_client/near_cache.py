@@ -80,10 +80,12 @@ class NearCache:
         """Keep an answer, if nothing speaks against it. Return whether it is kept."""
         if not self._in_sync or ticket != self._generation or resolution.epoch != self._epoch:
             return False
-        if resolution.sequence < self._least.get(resolution.agent, 0):
+        least = self._least.get(resolution.agent, 0)
+        if resolution.sequence < least:
             return False
-        # The answer may know of a change before the stream tells: then the other answers about this agent are outdated.
-        self.invalidate(resolution.agent, resolution.sequence)
+        if resolution.sequence > least:
+            # The answer knows of a change before the stream tells: the other answers about this agent are outdated.
+            self.invalidate(resolution.agent, resolution.sequence)
         if resolution.stale:
             return False  # the service itself could not vouch for it
         self._put(need, Kept(resolution, until))
