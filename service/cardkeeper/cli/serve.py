@@ -14,6 +14,7 @@ import typer
 
 from cardkeeper import __version__
 from cardkeeper.app import Application
+from cardkeeper.cli.connection import DEFAULT_SERVER
 from cardkeeper.drift.model import ArtifactPolicy
 from cardkeeper.errors import InvalidInput
 from cardkeeper.fetch.ip_policy import EgressPolicy
@@ -140,13 +141,22 @@ def _asked_to_stop(stop: asyncio.Event) -> None:
     stop.set()
 
 
+def _program() -> str:
+    """How this program was called, so that the same works in another terminal of the same folder."""
+    called = Path(sys.argv[0])
+    if called.name != "cardkeeper":
+        return f"{sys.executable} -m cardkeeper"
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
+
+
 def _greet(settings: Settings, service: Application) -> None:
-    host = settings.listen.rpartition(":")[0]
+    address = f"{settings.listen.rpartition(':')[0]}:{service.port}"
+    command = f"{_program()} agents" + ("" if address == DEFAULT_SERVER else f" --server {address}")
     kept = f"{settings.data}" if settings.data else "memory only (--data FILE keeps it)"
     print(
-        f"cardkeeper {__version__} listens on {host}:{service.port}\n"
+        f"cardkeeper {__version__} listens on {address}\n"
         f"  state  {kept}; {len(service.registry)} agents, revision {service.registry.revisions.sequence}\n"
-        f"  try    cardkeeper resolve http://127.0.0.1:9999 SKILL --server {host}:{service.port}\n"
+        f"  try    {command}\n"
         f"  stop   Ctrl-C",
         flush=True,
     )
