@@ -4,7 +4,8 @@
     curl -X POST localhost:9999/admin/variant/A     # see VARIANTS
     curl localhost:9999/admin/counts                # what was asked of it so far
 
-Its card's `version` never moves: that is the point.
+Its card's `version` never moves: that is the point. With --etag-from-version neither does its ETag, as the specification
+allows: a client that asks "changed since?" is then told "no" whatever happens.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import logging
 import socket
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
@@ -30,6 +32,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+VERSION = "1.0.0"
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Agent(AgentExecutor):
         return AgentCard(
             name="Summarizer",
             description="An agent that changes.",
-            version="1.0.0",
+            version=VERSION,
             supported_interfaces=[
                 AgentInterface(url=f"{self.url}/", protocol_binding="JSONRPC", protocol_version="1.0"),
                 AgentInterface(url=f"{self.url}/", protocol_binding="JSONRPC", protocol_version="0.3"),
@@ -115,7 +118,22 @@ class Agent(AgentExecutor):
         raise NotImplementedError
 
 
-def application(agent: Agent) -> Starlette:
+class CardEtagFromVersion(BaseHTTPMiddleware):
+    """Replaces the card's ETag, which the SDK makes of the content, by one that is made of `version`."""
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        """Answer 304 to whoever holds a card of this version."""
+        if request.url.path not in CARD_PATHS:
+            return await call_next(request)
+        etag = f'"{VERSION}"'
+        if request.headers.get("If-None-Match") == etag:
+            return Response(status_code=304, headers={"ETag": etag})
+        response = await call_next(request)
+        response.headers["ETag"] = etag
+        return response
+
+
+def application(agent: Agent, *, cache_control: str | None = None, etag_from_version: bool = False) -> Starlette:
     """The agent's routes: its card, JSON-RPC of both generations, and a back door for whoever demonstrates it."""
     counts: Counter[str] = Counter()
 
@@ -134,34 +152,40 @@ def application(agent: Agent) -> Starlette:
         return JSONResponse({})
 
     async def count(request: Request) -> Response:
-        return JSONResponse({"cards": sum(counts[path] for path in CARD_PATHS), "tasks": agent.tasks})
+        asked = {name: counts[name] for name in ("cards", "not_modified")}
+        return JSONResponse({**asked, "tasks": agent.tasks})
 
     class Counting(BaseHTTPMiddleware):
         async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
-            counts[request.url.path] += 1
-            return await call_next(request)
+            about_the_card = request.url.path in CARD_PATHS
+            counts["cards"] += about_the_card
+            response = await call_next(request)
+            counts["not_modified"] += about_the_card and response.status_code == 304
+            return response
 
     handler = DefaultRequestHandler(agent_executor=agent, task_store=InMemoryTaskStore(), agent_card=agent.card())
     app = Starlette(
         routes=[
-            *create_agent_card_routes(agent.card(), card_modifier=current),
+            *create_agent_card_routes(agent.card(), card_modifier=current, cache_control=cache_control),
             *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
             Route("/admin/variant/{name}", change, methods=["POST"]),
             Route("/admin/description", redescribe, methods=["POST"]),
             Route("/admin/counts", count),
         ]
     )
+    if etag_from_version:
+        app.add_middleware(CardEtagFromVersion)
     app.add_middleware(Counting)
     return app
 
 
-async def serve(port: int) -> None:
+async def serve(port: int, **options: Any) -> None:
     """Serve until interrupted; the first line of output says where."""
     # What the SDK logs of refused tasks is what is demonstrated here.
     logging.getLogger("a2a").setLevel(logging.CRITICAL)
     listener = socket.create_server(("127.0.0.1", port))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(application(Agent(url)), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(application(Agent(url), **options), log_level="warning"))
     print(url, flush=True)
     await server.serve(sockets=[listener])
 
@@ -169,4 +193,6 @@ async def serve(port: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=9999, help="0 takes any free one")
-    asyncio.run(serve(parser.parse_args().port))
+    parser.add_argument("--cache-control", metavar="VALUE", help="what the card says of its lifetime, e.g. max-age=60")
+    parser.add_argument("--etag-from-version", action="store_true", help="the card's ETag never moves either")
+    asyncio.run(serve(**vars(parser.parse_args())))

@@ -38,9 +38,9 @@ def _first_line(process: "subprocess.Popen[str]") -> str:
 
 
 @contextmanager
-def agent() -> Iterator[str]:
+def agent(*options: str) -> Iterator[str]:
     """Run an agent on a free port; yield its URL."""
-    with started(sys.executable, str(HERE / "agent.py"), "--port", "0") as (url, _):
+    with started(sys.executable, str(HERE / "agent.py"), "--port", "0", *options) as (url, _):
         yield url
 
 

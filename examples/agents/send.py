@@ -10,7 +10,7 @@ def task_request(text: str, skill_id: str, protocol_version: str) -> dict[str, A
     """Return the JSON-RPC request that asks for a skill, named in the message's metadata as many agents expect it."""
     message_id = uuid.uuid4().hex
     if protocol_version.startswith("1."):
-        message = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
+        message: dict[str, Any] = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
         method = "SendMessage"
     else:
         message = {
