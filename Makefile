@@ -8,7 +8,7 @@ TESTS ?= tests
 export PYTHONWARNINGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test lint types unit fix generate baseline bench robustness clean
+.PHONY: help setup run demo test lint types unit fix generate verify baseline bench robustness clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -17,7 +17,10 @@ setup: $(READY) ## Make the environment in .venv, and nothing else
 
 $(READY): pyproject.toml clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@# Debian packs venv's pip apart (python3-venv); its own pip can stand in.
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+		&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } \
+		|| { rm -rf $(VENV); echo "Python's venv module needs: apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --editable clients/python --group dev
 	@touch $@
@@ -30,14 +33,13 @@ demo: setup ## Show what a naive client and a Cardkeeper client experience
 
 test: lint types unit ## Pass every check and test
 
-lint: setup ## Style, layers, contract
+lint: setup verify ## Style, layers, contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code --path protos/cardkeeper
 	$(BIN)/buf breaking --against protos/baseline.binpb
-	$(BIN)/python tools/generate.py --check
 
 types: setup ## Static types, strict
 	$(BIN)/mypy
@@ -52,6 +54,9 @@ fix: setup ## Repair what can be repaired by itself
 
 generate: setup ## Make stubs and rules from the protos
 	$(BIN)/python tools/generate.py
+
+verify: setup ## Check that the stubs and rules are what the protos say
+	$(BIN)/python tools/generate.py --check
 
 baseline: setup ## Let the contract as it is now be what later changes must not break
 	$(BIN)/buf build --output protos/baseline.binpb
