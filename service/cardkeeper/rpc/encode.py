@@ -212,16 +212,22 @@ def card(stored: StoredCard, epoch: str, findings: Iterable[Finding] = ()) -> ag
         revision=revision_pb2.Revision(epoch=epoch, sequence=stored.sequence),
         fetch_time=timestamp(stored.fetched_at),
         cause=change_pb2.Cause.Value(f"CAUSE_{stored.cause.name}"),
-        findings=[
-            agent_pb2.Finding(
-                id=clip(item.id, MAX_TEXT),
-                pointer=clip(item.pointer, MAX_TEXT),
-                message=clip(item.message, MAX_TEXT),
-                level=agent_pb2.Finding.Level.ValueType(item.level.value),
-            )
-            for item in list(findings)[:MAX_LISTED]
-        ],
+        findings=remarks(findings, MAX_LISTED),
     )
+
+
+def remarks(findings: Iterable[Finding], most: int) -> list[agent_pb2.Finding]:
+    """Remarks on a card, most serious first."""
+    gravest = sorted(findings, key=lambda item: -item.level)
+    return [
+        agent_pb2.Finding(
+            id=clip(item.id, MAX_TEXT),
+            pointer=clip(item.pointer, MAX_TEXT),
+            message=clip(item.message, MAX_TEXT),
+            level=agent_pb2.Finding.Level.ValueType(item.level.value),
+        )
+        for item in gravest[:most]
+    ]
 
 
 def drift_event(record: DriftRecord, epoch: str) -> agent_pb2.DriftEvent:

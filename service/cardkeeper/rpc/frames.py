@@ -7,17 +7,20 @@ from google.protobuf import duration_pb2
 
 from cardkeeper.clock import Clock
 from cardkeeper.errors import NotOffered, SkillNotAdvertised
+from cardkeeper.fleet.agent_state import AgentState
 from cardkeeper.fleet.negotiation import Need
 from cardkeeper.fleet.registry import Registry
 from cardkeeper.fleet.resolution import resolve
 from cardkeeper.fleet.revision_log import Revision
 from cardkeeper.rpc import encode
 from cardkeeper.store.base import Event, EventKind
-from cardkeeper.v1 import change_pb2, invalidation_pb2, resolution_pb2, revision_pb2
+from cardkeeper.v1 import agent_pb2, change_pb2, invalidation_pb2, resolution_pb2, revision_pb2
 from cardkeeper.v1.discovery_service_pb2 import WatchInvalidationsResponse
 
 CACHED = 1024
 """Encoded events that are kept, at most."""
+MAX_FINDINGS = 32
+"""Remarks on a card that go along with an event; GetCard has all of them."""
 
 
 class Frames:
@@ -83,14 +86,25 @@ class Frames:
             changes=encode.change_set(event.changes),
             skill_ids=encode.texts(event.changes.skill_ids),
             resolutions=self._resolutions(event, needs),
+            findings=self._findings(event),
             agent_revision=state_at,
         )
         return WatchInvalidationsResponse(revision=at, invalidation=invalidation).SerializeToString()
 
+    def _told(self, event: Event) -> AgentState | None:
+        """The agent's state, if the state of now is the one that the event tells of."""
+        state = self._registry.by_id(event.agent)
+        return state if state is not None and state.record.sequence == event.sequence else None
+
+    def _findings(self, event: Event) -> list[agent_pb2.Finding]:
+        """Remarks on the card that the event tells of."""
+        state = self._told(event)
+        return encode.remarks(state.card.findings, MAX_FINDINGS) if state is not None and state.card is not None else []
+
     def _resolutions(self, event: Event, needs: Sequence[Need]) -> list[resolution_pb2.Resolution]:
         """What the agent offers now of what the client uses, if the state of now is the one that the event tells of."""
-        state = self._registry.by_id(event.agent)
-        if state is None or state.card is None or state.record.sequence != event.sequence:
+        state = self._told(event)
+        if state is None or state.card is None:
             return []
         offered = []
         for need in needs:

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from cardkeeper.v1 import agent_pb2 as cardkeeper_dot_v1_dot_agent__pb2
 from cardkeeper.v1 import agent_ref_pb2 as cardkeeper_dot_v1_dot_agent__ref__pb2
 from cardkeeper.v1 import change_pb2 as cardkeeper_dot_v1_dot_change__pb2
 from cardkeeper.v1 import resolution_pb2 as cardkeeper_dot_v1_dot_resolution__pb2
@@ -29,7 +30,7 @@ from cardkeeper.v1 import revision_pb2 as cardkeeper_dot_v1_dot_revision__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n cardkeeper/v1/invalidation.proto\x12\rcardkeeper.v1\x1a\x1d\x63\x61rdkeeper/v1/agent_ref.proto\x1a\x1a\x63\x61rdkeeper/v1/change.proto\x1a\x1e\x63\x61rdkeeper/v1/resolution.proto\x1a\x1c\x63\x61rdkeeper/v1/revision.proto\x1a\x1egoogle/protobuf/duration.proto\"O\n\x04Held\x12\x16\n\x05\x61gent\x18\x01 \x01(\tB\x00R\x05\x61gent\x12-\n\x11skill_fingerprint\x18\x02 \x01(\tB\x00R\x10skillFingerprint:\x00\"\x92\x03\n\tSubscribe\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12\x31\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x17.cardkeeper.v1.AgentRefB\x00R\x06\x61gents\x12<\n\x0cmin_severity\x18\x03 \x01(\x0e\x32\x17.cardkeeper.v1.SeverityB\x00R\x0bminSeverity\x12\x1d\n\tskill_ids\x18\x04 \x03(\tB\x00R\x08skillIds\x12\x14\n\x04tags\x18\x05 \x03(\tB\x00R\x04tags\x12:\n\x0bresume_from\x18\x06 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\nresumeFrom\x12)\n\x04held\x18\x07 \x03(\x0b\x32\x13.cardkeeper.v1.HeldB\x00R\x04held\x12K\n\x13include_resolutions\x18\x08 \x03(\x0b\x32\x18.cardkeeper.v1.SkillNeedB\x00R\x12includeResolutions:\x00\":\n\x0bUnsubscribe\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId:\x00\">\n\x03\x41\x63k\x12\x35\n\x08revision\x18\x01 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\x08revision:\x00\"\xe7\x02\n\x0cInvalidation\x12\x16\n\x05\x61gent\x18\x01 \x01(\tB\x00R\x05\x61gent\x12\x1d\n\tagent_url\x18\x02 \x01(\tB\x00R\x08\x61gentUrl\x12\x1a\n\x07removed\x18\x03 \x01(\x08\x42\x00R\x07removed\x12,\n\x05\x63\x61use\x18\x04 \x01(\x0e\x32\x14.cardkeeper.v1.CauseB\x00R\x05\x63\x61use\x12\x34\n\x07\x63hanges\x18\x05 \x01(\x0b\x32\x18.cardkeeper.v1.ChangeSetB\x00R\x07\x63hanges\x12\x1d\n\tskill_ids\x18\x06 \x03(\tB\x00R\x08skillIds\x12=\n\x0bresolutions\x18\x07 \x03(\x0b\x32\x19.cardkeeper.v1.ResolutionB\x00R\x0bresolutions\x12@\n\x0e\x61gent_revision\x18\x08 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\ragentRevision:\x00\"X\n\x06Synced\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12!\n\x0b\x61gent_count\x18\x02 \x01(\x03\x42\x00R\nagentCount:\x00\"\x0c\n\x08\x42ookmark:\x00\"\xd6\x01\n\x06Resync\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12\x36\n\x06reason\x18\x02 \x01(\x0e\x32\x1c.cardkeeper.v1.Resync.ReasonB\x00R\x06reason\"g\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x14\n\x10REASON_COMPACTED\x10\x01\x12\x18\n\x14REASON_EPOCH_CHANGED\x10\x02\x12\x15\n\x11REASON_OVERFLOWED\x10\x03:\x00\"\x84\x01\n\nRevalidate\x12\x18\n\x06\x61gents\x18\x01 \x03(\tB\x00R\x06\x61gents\x12\x18\n\x06reason\x18\x02 \x01(\tB\x00R\x06reason\x12@\n\x0e\x61gent_revision\x18\x03 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\ragentRevision:\x00\"T\n\x08\x44raining\x12\x46\n\x10reconnect_within\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x00R\x0freconnectWithin:\x00\x42\x43\n\x11\x64\x65v.cardkeeper.v1P\x01Z,cardkeeper.dev/go/cardkeeper/v1;cardkeeperv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n cardkeeper/v1/invalidation.proto\x12\rcardkeeper.v1\x1a\x19\x63\x61rdkeeper/v1/agent.proto\x1a\x1d\x63\x61rdkeeper/v1/agent_ref.proto\x1a\x1a\x63\x61rdkeeper/v1/change.proto\x1a\x1e\x63\x61rdkeeper/v1/resolution.proto\x1a\x1c\x63\x61rdkeeper/v1/revision.proto\x1a\x1egoogle/protobuf/duration.proto\"O\n\x04Held\x12\x16\n\x05\x61gent\x18\x01 \x01(\tB\x00R\x05\x61gent\x12-\n\x11skill_fingerprint\x18\x02 \x01(\tB\x00R\x10skillFingerprint:\x00\"\x92\x03\n\tSubscribe\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12\x31\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x17.cardkeeper.v1.AgentRefB\x00R\x06\x61gents\x12<\n\x0cmin_severity\x18\x03 \x01(\x0e\x32\x17.cardkeeper.v1.SeverityB\x00R\x0bminSeverity\x12\x1d\n\tskill_ids\x18\x04 \x03(\tB\x00R\x08skillIds\x12\x14\n\x04tags\x18\x05 \x03(\tB\x00R\x04tags\x12:\n\x0bresume_from\x18\x06 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\nresumeFrom\x12)\n\x04held\x18\x07 \x03(\x0b\x32\x13.cardkeeper.v1.HeldB\x00R\x04held\x12K\n\x13include_resolutions\x18\x08 \x03(\x0b\x32\x18.cardkeeper.v1.SkillNeedB\x00R\x12includeResolutions:\x00\":\n\x0bUnsubscribe\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId:\x00\">\n\x03\x41\x63k\x12\x35\n\x08revision\x18\x01 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\x08revision:\x00\"\x9d\x03\n\x0cInvalidation\x12\x16\n\x05\x61gent\x18\x01 \x01(\tB\x00R\x05\x61gent\x12\x1d\n\tagent_url\x18\x02 \x01(\tB\x00R\x08\x61gentUrl\x12\x1a\n\x07removed\x18\x03 \x01(\x08\x42\x00R\x07removed\x12,\n\x05\x63\x61use\x18\x04 \x01(\x0e\x32\x14.cardkeeper.v1.CauseB\x00R\x05\x63\x61use\x12\x34\n\x07\x63hanges\x18\x05 \x01(\x0b\x32\x18.cardkeeper.v1.ChangeSetB\x00R\x07\x63hanges\x12\x1d\n\tskill_ids\x18\x06 \x03(\tB\x00R\x08skillIds\x12=\n\x0bresolutions\x18\x07 \x03(\x0b\x32\x19.cardkeeper.v1.ResolutionB\x00R\x0bresolutions\x12@\n\x0e\x61gent_revision\x18\x08 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\ragentRevision\x12\x34\n\x08\x66indings\x18\t \x03(\x0b\x32\x16.cardkeeper.v1.FindingB\x00R\x08\x66indings:\x00\"X\n\x06Synced\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12!\n\x0b\x61gent_count\x18\x02 \x01(\x03\x42\x00R\nagentCount:\x00\"\x0c\n\x08\x42ookmark:\x00\"\xd6\x01\n\x06Resync\x12)\n\x0fsubscription_id\x18\x01 \x01(\x05\x42\x00R\x0esubscriptionId\x12\x36\n\x06reason\x18\x02 \x01(\x0e\x32\x1c.cardkeeper.v1.Resync.ReasonB\x00R\x06reason\"g\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x14\n\x10REASON_COMPACTED\x10\x01\x12\x18\n\x14REASON_EPOCH_CHANGED\x10\x02\x12\x15\n\x11REASON_OVERFLOWED\x10\x03:\x00\"\x84\x01\n\nRevalidate\x12\x18\n\x06\x61gents\x18\x01 \x03(\tB\x00R\x06\x61gents\x12\x18\n\x06reason\x18\x02 \x01(\tB\x00R\x06reason\x12@\n\x0e\x61gent_revision\x18\x03 \x01(\x0b\x32\x17.cardkeeper.v1.RevisionB\x00R\ragentRevision:\x00\"T\n\x08\x44raining\x12\x46\n\x10reconnect_within\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x00R\x0freconnectWithin:\x00\x42\x43\n\x11\x64\x65v.cardkeeper.v1P\x01Z,cardkeeper.dev/go/cardkeeper/v1;cardkeeperv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,26 +38,26 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cardkeeper.v1.invalidation_
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\021dev.cardkeeper.v1P\001Z,cardkeeper.dev/go/cardkeeper/v1;cardkeeperv1'
-  _globals['_HELD']._serialized_start=204
-  _globals['_HELD']._serialized_end=283
-  _globals['_SUBSCRIBE']._serialized_start=286
-  _globals['_SUBSCRIBE']._serialized_end=688
-  _globals['_UNSUBSCRIBE']._serialized_start=690
-  _globals['_UNSUBSCRIBE']._serialized_end=748
-  _globals['_ACK']._serialized_start=750
-  _globals['_ACK']._serialized_end=812
-  _globals['_INVALIDATION']._serialized_start=815
-  _globals['_INVALIDATION']._serialized_end=1174
-  _globals['_SYNCED']._serialized_start=1176
-  _globals['_SYNCED']._serialized_end=1264
-  _globals['_BOOKMARK']._serialized_start=1266
-  _globals['_BOOKMARK']._serialized_end=1278
-  _globals['_RESYNC']._serialized_start=1281
-  _globals['_RESYNC']._serialized_end=1495
-  _globals['_RESYNC_REASON']._serialized_start=1390
-  _globals['_RESYNC_REASON']._serialized_end=1493
-  _globals['_REVALIDATE']._serialized_start=1498
-  _globals['_REVALIDATE']._serialized_end=1630
-  _globals['_DRAINING']._serialized_start=1632
-  _globals['_DRAINING']._serialized_end=1716
+  _globals['_HELD']._serialized_start=231
+  _globals['_HELD']._serialized_end=310
+  _globals['_SUBSCRIBE']._serialized_start=313
+  _globals['_SUBSCRIBE']._serialized_end=715
+  _globals['_UNSUBSCRIBE']._serialized_start=717
+  _globals['_UNSUBSCRIBE']._serialized_end=775
+  _globals['_ACK']._serialized_start=777
+  _globals['_ACK']._serialized_end=839
+  _globals['_INVALIDATION']._serialized_start=842
+  _globals['_INVALIDATION']._serialized_end=1255
+  _globals['_SYNCED']._serialized_start=1257
+  _globals['_SYNCED']._serialized_end=1345
+  _globals['_BOOKMARK']._serialized_start=1347
+  _globals['_BOOKMARK']._serialized_end=1359
+  _globals['_RESYNC']._serialized_start=1362
+  _globals['_RESYNC']._serialized_end=1576
+  _globals['_RESYNC_REASON']._serialized_start=1471
+  _globals['_RESYNC_REASON']._serialized_end=1574
+  _globals['_REVALIDATE']._serialized_start=1579
+  _globals['_REVALIDATE']._serialized_end=1711
+  _globals['_DRAINING']._serialized_start=1713
+  _globals['_DRAINING']._serialized_end=1797
 # @@protoc_insertion_point(module_scope)

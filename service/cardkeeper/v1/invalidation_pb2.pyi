@@ -3,6 +3,7 @@
 isort:skip_file
 """
 
+from cardkeeper.v1 import agent_pb2 as _agent_pb2
 from cardkeeper.v1 import agent_ref_pb2 as _agent_ref_pb2
 from cardkeeper.v1 import change_pb2 as _change_pb2
 from cardkeeper.v1 import resolution_pb2 as _resolution_pb2
@@ -178,6 +179,7 @@ class Invalidation(_message.Message):
     SKILL_IDS_FIELD_NUMBER: _builtins.int
     RESOLUTIONS_FIELD_NUMBER: _builtins.int
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Resource name, "agents/{agent}"."""
     agent_url: _builtins.str
@@ -204,6 +206,10 @@ class Invalidation(_message.Message):
         true; one with this or a higher one is. (The frame's revision orders frames; in a difference it may be higher than this.)
         """
 
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[_agent_pb2.Finding]:
+        """Remarks on the new card, most serious first; at most 32. GetCard has all of them."""
+
     def __init__(
         self,
         *,
@@ -215,10 +221,11 @@ class Invalidation(_message.Message):
         skill_ids: _abc.Iterable[_builtins.str] | None = ...,
         resolutions: _abc.Iterable[_resolution_pb2.Resolution] | None = ...,
         agent_revision: _revision_pb2.Revision | None = ...,
+        findings: _abc.Iterable[_agent_pb2.Finding] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "changes", b"changes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "agent_url", b"agent_url", "cause", b"cause", "changes", b"changes", "removed", b"removed", "resolutions", b"resolutions", "skill_ids", b"skill_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "agent_url", b"agent_url", "cause", b"cause", "changes", b"changes", "findings", b"findings", "removed", b"removed", "resolutions", b"resolutions", "skill_ids", b"skill_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -261,6 +261,17 @@ async def test_an_invalidation_says_enough_to_decide(service: Running, fetcher: 
     watcher.close()
 
 
+async def test_an_invalidation_lists_what_is_odd_about_the_new_card(service: Running, fetcher: ScriptedFetcher) -> None:
+    await learn(service, ONE)
+    watcher = Watcher(service)
+    await watcher.say(subscribe(ONE))
+    await watcher.next("synced")
+    await change(service, fetcher, ONE, "summarize", {"name": "nameless", "tags": []}, "bare")
+    told = (await watcher.until("invalidation"))[-1].invalidation
+    assert ("skill.id.missing", "/skills/1/id") in [(item.id, item.pointer) for item in told.findings]
+    watcher.close()
+
+
 @pytest.mark.parametrize(
     ("filters", "passes"),
     [
