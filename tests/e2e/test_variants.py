@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,17 @@ SKILL = "summarize-v2"
 HERE = Path(__file__).parent
 
 
+@pytest.fixture(params=["1.0", "0.3"])
+def generation(request: pytest.FixtureRequest) -> str:
+    """The protocol version in which tasks are sent, to one agent that speaks both."""
+    return str(request.param)
+
+
+@pytest.fixture
+def run(generation: str) -> Callable[[Resolution], bytes]:
+    return lambda resolution: send_task(resolution.endpoint_url, resolution.skill_id, protocol_version=generation)
+
+
 def answered(peer: Any, version: str = "1.0") -> dict[str, Any]:
     """What a naive client gets that still believes in the skill."""
     response: dict[str, Any] = json.loads(send_task(f"{peer.url}/", SKILL, protocol_version=version))
@@ -35,8 +47,9 @@ def answered(peer: Any, version: str = "1.0") -> dict[str, Any]:
 
 
 def state_of(response: dict[str, Any]) -> str:
+    """The task's state, in the words that both generations share."""
     result = response["result"]
-    return str(result.get("task", result)["status"]["state"])
+    return str(result.get("task", result)["status"]["state"]).removeprefix("TASK_STATE_").lower()
 
 
 def _resolve_for(cards: Cardkeeper, agent_url: str, seconds: float) -> None:
@@ -50,41 +63,46 @@ def _resolve_for(cards: Cardkeeper, agent_url: str, seconds: float) -> None:
 def test_an_unchanged_agent_is_served_by_one_fetch(cards: Cardkeeper, peer: Any) -> None:
     for _ in range(20):
         done = json.loads(cards.call(peer.url, SKILL, peer.run))
-        assert state_of(done) == "TASK_STATE_COMPLETED"
+        assert state_of(done) == "completed"
     assert peer.fetched == 1
 
 
-def test_variant_a_a_retired_skill_fails_inside_the_task(cards: Cardkeeper, peer: Any) -> None:
-    cards.call(peer.url, SKILL, peer.run)
+def test_variant_a_a_retired_skill_fails_inside_the_task(
+    cards: Cardkeeper, peer: Any, generation: str, run: Callable[[Resolution], bytes]
+) -> None:
+    cards.call(peer.url, SKILL, run)
+    asked = peer.fetched
     peer.become("A")
-    assert state_of(answered(peer)) == "TASK_STATE_FAILED"
+    assert state_of(answered(peer, generation)) == "failed"
     with pytest.raises(StaleAgentCardError) as caught:
-        cards.call(peer.url, SKILL, peer.run)
+        cards.call(peer.url, SKILL, run)
     drift = caught.value
     assert drift.judgement.verdict == verdict_pb2.VERDICT_CARD_CHANGED
     assert drift.judgement.changes.silent
     assert drift.near_skill_ids == ["summarize-v3"]
     assert drift.evidence[0].kind == verdict_pb2.EVIDENCE_KIND_UNKNOWN_SKILL
-    assert peer.fetched == 2
-    healed = cards.call(peer.url, drift.near_skill_ids[0], peer.run)
-    assert state_of(json.loads(healed)) == "TASK_STATE_COMPLETED"
-    assert peer.fetched == 2
+    assert peer.fetched == asked + 1
+    healed = cards.call(peer.url, drift.near_skill_ids[0], run, validate=False)
+    assert state_of(json.loads(healed)) == "completed"
 
 
-def test_variant_a_strict_a_retired_skill_is_refused_at_the_boundary(cards: Cardkeeper, peer: Any) -> None:
-    cards.call(peer.url, SKILL, peer.run)
+def test_variant_a_strict_a_retired_skill_is_refused_at_the_boundary(
+    cards: Cardkeeper, peer: Any, generation: str, run: Callable[[Resolution], bytes]
+) -> None:
+    cards.call(peer.url, SKILL, run)
+    asked = peer.fetched
     peer.become("A-strict")
-    assert answered(peer)["error"]["code"] == -32602
+    assert answered(peer, generation)["error"]["code"] == -32602
     with pytest.raises(StaleAgentCardError) as caught:
-        cards.call(peer.url, SKILL, peer.run)
+        cards.call(peer.url, SKILL, run)
     assert caught.value.evidence[0].kind == verdict_pb2.EVIDENCE_KIND_UNKNOWN_SKILL
-    assert peer.fetched == 2
+    assert peer.fetched == asked + 1
 
 
 def test_variant_b_a_reused_id_never_reaches_storage(cards: Cardkeeper, peer: Any) -> None:
     cards.call(peer.url, SKILL, peer.run)
     peer.become("B")
-    assert state_of(answered(peer)) == "TASK_STATE_COMPLETED"
+    assert state_of(answered(peer)) == "completed"
     with pytest.raises(ArtifactSchemaDriftError) as caught:
         cards.call(peer.url, SKILL, peer.run)
     assert caught.value.judgement.verdict == verdict_pb2.VERDICT_CARD_CHANGED
@@ -93,16 +111,32 @@ def test_variant_b_a_reused_id_never_reaches_storage(cards: Cardkeeper, peer: An
         cards.resolve(peer.url, SKILL, output_modes=["text/markdown"])
 
 
-def test_variant_c_another_meaning_is_a_hint_and_never_drift(cards: Cardkeeper, target: str, peer: Any) -> None:
+def test_variant_b_in_0_3_where_text_has_no_type_is_caught_by_asking_for_the_card(cards: Cardkeeper, peer: Any) -> None:
+    def run_0_3(resolution: Resolution) -> bytes:
+        return send_task(resolution.endpoint_url, resolution.skill_id, protocol_version="0.3")
+
+    cards.resolve(peer.url, SKILL)
+    peer.become("B")
+    assert "text/plain" not in json.dumps(answered(peer, "0.3"))
+    with pytest.raises(ArtifactSchemaDriftError) as caught:
+        cards.call(peer.url, SKILL, run_0_3)
+    assert caught.value.judgement.verdict == verdict_pb2.VERDICT_CARD_CHANGED
+    assert peer.fetched == 2
+
+
+def test_variant_c_another_meaning_is_a_hint_and_never_drift(
+    cards: Cardkeeper, target: str, peer: Any, run: Callable[[Resolution], bytes]
+) -> None:
     before = cards.resolve(peer.url, SKILL)
     peer.become("C")
-    cards.call(peer.url, SKILL, peer.run)
+    cards.call(peer.url, SKILL, run)
     with grpc.insecure_channel(target) as channel:
         fleet = fleet_service_pb2_grpc.FleetServiceStub(channel)
-        refreshed = fleet.RefreshAgent(fleet_service_pb2.RefreshAgentRequest(agent=ref(peer.url)), timeout=5)
+        fleet.RefreshAgent(fleet_service_pb2.RefreshAgentRequest(agent=ref(peer.url)), timeout=5)
+        changes = fleet.DiffCards(fleet_service_pb2.DiffCardsRequest(agent=ref(peer.url)), timeout=5).changes
         drift = fleet.ListDriftEvents(fleet_service_pb2.ListDriftEventsRequest(), timeout=5).drift_events
-    assert [change.skill_id for change in refreshed.changes.changes] == [SKILL]
-    assert not refreshed.changes.silent
+    assert [change.skill_id for change in changes.changes] == [SKILL]
+    assert not changes.silent
     assert not drift
     assert cards.resolve(peer.url, SKILL).skill_fingerprint == before.skill_fingerprint
 
@@ -114,16 +148,6 @@ def test_a_silent_mutation_is_found_by_the_background_refresh_alone(peer: Any) -
         peer.become("A")
         with pytest.raises(SkillRefusedError):
             _resolve_for(cards, peer.url, seconds=20.0)
-
-
-def test_the_same_agent_called_in_0_3_is_judged_the_same(cards: Cardkeeper, peer: Any) -> None:
-    def run_0_3(resolution: Resolution) -> bytes:
-        return send_task(resolution.endpoint_url, resolution.skill_id, protocol_version="0.3")
-
-    assert state_of(json.loads(cards.call(peer.url, SKILL, run_0_3, validate=False))) == "completed"
-    peer.become("A")
-    with pytest.raises(StaleAgentCardError):
-        cards.call(peer.url, SKILL, run_0_3)
 
 
 def test_untyped_text_of_an_agent_that_always_sent_it_passes_by_default_and_not_under_strict(peer: Any) -> None:
