@@ -6,7 +6,6 @@
 import fcntl
 import json
 import subprocess
-import uuid
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +14,15 @@ from typing import Any
 import httpx
 import pytest
 from process import started
+from send import send_task
 
-from cardkeeper_client import AgentContradictsCardError, Cardkeeper, Resolution, StaleAgentCardError
+from cardkeeper_client import (
+    AgentContradictsCardError,
+    ArtifactSchemaDriftError,
+    Cardkeeper,
+    Resolution,
+    StaleAgentCardError,
+)
 from cardkeeper_client.v1 import discovery_service_pb2, verdict_pb2
 
 HERE = Path(__file__).parent
@@ -46,37 +52,69 @@ def old(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
         yield url, VERSIONS[request.param]
 
 
-def send(resolution: Resolution) -> bytes:
+def send(resolution: Resolution, text: str = "a long text") -> bytes:
     """Send a task as a client of that generation does."""
-    message = {
-        "kind": "message",
-        "messageId": uuid.uuid4().hex,
-        "role": "user",
-        "parts": [{"kind": "text", "text": "a long text"}],
-        "metadata": {"skillId": resolution.skill_id},
-    }
-    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    return httpx.post(resolution.endpoint_url, json=call, timeout=10.0).raise_for_status().content
+    return send_task(resolution.endpoint_url, resolution.skill_id, protocol_version="0.3", text=text)
+
+
+def become(url: str, variant: str) -> None:
+    httpx.post(f"{url}/admin/variant/{variant}", timeout=5.0).raise_for_status()
+
+
+def fetched(url: str) -> int:
+    return int(httpx.get(f"{url}/admin/counts", timeout=5.0).json()["cards"])
 
 
 @pytest.mark.timeout(400)
-def test_an_old_agent_resolves_is_called_and_its_drift_is_confirmed(old: tuple[str, str], target: str) -> None:
+def test_an_old_agent_resolves_and_what_it_sends_without_a_type_is_its_habit(old: tuple[str, str], target: str) -> None:
     url, version = old
     with Cardkeeper(target) as cards:
         held = cards.resolve(url, SKILL)
         assert (held.protocol_binding, held.protocol_version) == ("JSONRPC", version)
         assert held.output_modes == ("text/markdown",)
-        # Untyped text under a card that promises Markdown: a habit, not a drift.
         done = json.loads(cards.call(url, SKILL, send))
         assert done["result"]["status"]["state"] == "completed"
-        fetched = httpx.get(f"{url}/admin/counts", timeout=5.0).json()["cards"]
-        httpx.post(f"{url}/admin/retire", timeout=5.0).raise_for_status()
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("variant", ["A", "A-strict"])
+def test_an_old_agent_that_retires_its_skill_is_found_by_how_it_fails(
+    old: tuple[str, str], target: str, variant: str
+) -> None:
+    url, _ = old
+    with Cardkeeper(target) as cards:
+        held = cards.resolve(url, SKILL)
+        asked = fetched(url)
+        become(url, variant)
+        answer = json.loads(send(held))
+        assert (
+            answer["error"]["code"] == -32602
+            if variant == "A-strict"
+            else answer["result"]["status"]["state"] == "failed"
+        )
         with pytest.raises(StaleAgentCardError) as caught:
             cards.call(url, SKILL, send)
         assert caught.value.judgement.changes.silent
         assert caught.value.near_skill_ids == ["summarize-v3"]
         assert caught.value.evidence[0].kind == verdict_pb2.EVIDENCE_KIND_UNKNOWN_SKILL
-        assert httpx.get(f"{url}/admin/counts", timeout=5.0).json()["cards"] == fetched + 1
+        assert fetched(url) == asked + 1
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("text", ["answer as text", "answer as a file"])
+def test_an_old_agent_that_reuses_its_skill_id_is_found_by_what_it_returns(
+    old: tuple[str, str], target: str, text: str
+) -> None:
+    url, _ = old
+    with Cardkeeper(target) as cards:
+        cards.resolve(url, SKILL)
+        asked = fetched(url)
+        become(url, "B")
+        with pytest.raises(ArtifactSchemaDriftError) as caught:
+            cards.call(url, SKILL, lambda resolution: send(resolution, text))
+        assert caught.value.judgement.verdict == verdict_pb2.VERDICT_CARD_CHANGED
+        assert caught.value.evidence[0].kind == verdict_pb2.EVIDENCE_KIND_ARTIFACT_TYPE
+        assert fetched(url) == asked + 1
 
 
 @pytest.mark.timeout(400)
