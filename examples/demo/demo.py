@@ -3,6 +3,7 @@
 Real agents (a2a-sdk), a real service, and real clients, each in a process of its own but for the two that are compared.
 """
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def run_task(resolution: Resolution) -> bytes:
 
 
 def in_words(answer: dict[str, Any]) -> str:
-    """What a naive client makes of a response."""
+    """What a client makes of a response by itself."""
     if "error" in answer:
         return f"RPC error {answer['error']['code']} on a skill that its card still has"
     task = answer["result"]["task"]
@@ -72,7 +73,7 @@ def in_words(answer: dict[str, Any]) -> str:
 def guarded(cards: Cardkeeper, agent_url: str) -> str:
     """What a Cardkeeper client experiences."""
     try:
-        cards.call(agent_url, SKILL, run_task)
+        return in_words(json.loads(cards.call(agent_url, SKILL, run_task)))
     except StaleAgentCardError as error:
         near = f"; did you mean {', '.join(error.near_skill_ids)}?" if error.near_skill_ids else ""
         return f"StaleAgentCardError: the card changed, the skill is gone{near}"
@@ -80,7 +81,6 @@ def guarded(cards: Cardkeeper, agent_url: str) -> str:
         return f"ArtifactSchemaDriftError before anything is stored: {error.evidence[0].observed}"
     except SkillRefusedError as error:
         return f"refused before any task is sent; did you mean {', '.join(error.near)}?"
-    return "completed with text/markdown"
 
 
 def pushed(other: Cardkeeper, agent_url: str, before: Resolution, deadline: float = 6.0) -> str:
@@ -124,7 +124,9 @@ def main() -> None:
     """Play every variant and print what happened."""
     console = Console()
     console.print("Agents change behind an unmoved version. What does a client experience that ...\n")
-    table = Table("the agent", "caches cards for five minutes", "asks Cardkeeper", show_lines=True)
+    table = Table(show_lines=True)
+    for column, width in (("the agent", 20), ("caches cards for five minutes", 22), ("asks Cardkeeper", 28)):
+        table.add_column(column, width=width)
     # Two-second lifetimes, so that the background refresh can be watched; five minutes are the default.
     with service("--soft-ttl", "2") as target:
         for case in CASES:
