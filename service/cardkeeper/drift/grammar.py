@@ -17,12 +17,15 @@ from cardkeeper.drift.phrase import SKILL, WEAK_SKILL
 
 _LEAD = r"(?:[:=#(\[<>,–—-]{1,2} ?)?"
 _CALLED = (
-    r"(?:(?:with |of |matching |by )?(?:the )?(?:id|name|identifier|key|named|called|matching|for)[:= ]{1,2}"
-    r"|match(?:es)? )?"
+    r"(?:match(?:es)? )?"
+    r"(?:(?:with |of |matching |by |for )?(?:the )?(?:id|name|identifier|key|named|called|matching|for)[:= ]{1,2})?"
 )
 
 NAMED = rf" ?{_LEAD}{_CALLED}'?[{SKILL}{WEAK_SKILL}]'?[)\]>]?"
 """The negotiated skill, after the word for it."""
+
+_THEN = r"(?: ?(?:[:,-]|→|->|=>) ?)(?:(?:which|that|it|status|state|error|code|reason)[: ]{1,2})?(?:404:? )?"
+"""What may stand between a name and its predicate, beside a space."""
 
 _FORMATS = "markdown|plain ?text|json|html|csv|pdf|png|jpe?g|svg|xml|yaml|mp3|wav|mp4"
 TYPE = (
@@ -63,6 +66,8 @@ class Words:
     """How a sentence goes on that refuses under some condition only: "for this language", "during maintenance"."""
     attribute: str
     """What belongs to a skill and is no skill: "unknown skill X parameter"."""
+    failure: str
+    """What may be unknown without being refused: "X: unknown error"."""
     nouns: Mapping[str, str]
     """By subject: "skill", "skills", "thing" (what else a skill may be called), "mode", "content", "streaming", "push",
     "card"."""
@@ -85,7 +90,7 @@ class Words:
     def ends(self) -> str:
         """What follows a refusal that names nothing: the end, a pause, or words that lead away from a name."""
         return (
-            r"(?=(?: error| exception)?(?: ?$|'(?!\w)| ?[.,;!?)\]}…]| ?[-–—:] ?"
+            r"(?=(?: error| exception)?(?: ?$|'(?!\w)| ?[,;!?)\]}…]| ?\.(?!\w)| ?[-–—:] ?"
             rf"{self.go_on}| ?[(\[] ?(?:-?\d|{self.go_on})|{self.gap}{self.go_on}))"
         )
 
@@ -107,7 +112,8 @@ class Words:
     def predicate(self, ends: str) -> str:
         """A refusing predicate with what may follow it."""
         whole = rf"(?!{self.gap}{self.limits})"
-        return rf"{self.helped}(?:{self.gone}{whole}|(?:{self.refused}|{self.unknown}){whole}{ends})"
+        refused = rf"(?:{self.refused}|{self.unknown}(?!{self.gap}{self.failure}))"
+        return rf"{self.helped}(?:{self.gone}{whole}|{refused}{whole}{ends})"
 
 
 def skill_forms(words: Words) -> dict[str, str]:
@@ -118,12 +124,20 @@ def skill_forms(words: Words) -> dict[str, str]:
     any_skill = rf"(?:{words.noun('skill')}|{words.noun('skills')}){qualified}"
     named = rf"(?:{NAMED}(?!(?:'s)?{gap}{words.attribute}))"
     whole = rf"(?!{gap}{words.limits})"
-    start = rf"(?:^|[^\w\s{SKILL}{WEAK_SKILL}] ?|\b{words.determiner}{gap})" if words.spaced else ""
-    subject = rf"(?:^|[:;,(.] ?|{bound}(?:{any_skill}|{thing}|{words.determiner}|agent|error){gap})"
+    start = (
+        rf"(?:^|[^\w\s{SKILL}{WEAK_SKILL}] ?|\b(?:error|code|reason) |\b{words.determiner}{gap})"
+        if words.spaced
+        else ""
+    )
+    subject = (
+        ""
+        if not words.spaced
+        else rf"(?:^|[:;,(.)\]] ?|{bound}(?:{any_skill}|{thing}|{words.determiner}|agent|error){gap})"
+    )
     return {
         "before": rf"{words.adjective}(?:{any_skill}(?: error)?{named}|{skill}{ends}|{thing}(?: error)?{named})",
         "after": (
-            rf"(?:{bound}(?:{any_skill}|{thing}){NAMED}(?:{gap}| ?[:,-] ?){words.predicate(ends)}"
+            rf"(?:{bound}(?:{any_skill}|{thing}){NAMED}(?:{gap}(?:which |that )?|{_THEN}){words.predicate(ends)}"
             rf"|{start}{skill}:?{gap}{words.predicate(ends)}"
             rf"|{bound}(?:{any_skill}|{thing}):?{gap}{words.helped}"
             rf"(?:{words.refused}|{words.unknown}|{words.gone})(?: error| exception)?{named})"
@@ -134,7 +148,7 @@ def skill_forms(words: Words) -> dict[str, str]:
             rf"|{words.lacks_named}{gap}{words.determined}"
             rf"(?:(?:{any_skill}|{thing}){named}|'?[{SKILL}{WEAK_SKILL}]'?{gap}{skill}){whole})"
         ),
-        "subject": rf"{subject}'?{SKILL}'?(?:{gap}{skill})?(?:{gap}| ?[:,-] ?){words.predicate(ends)}",
+        "subject": rf"{subject}'?{SKILL}'?(?:{gap}{skill})?(?:{gap}|{_THEN}){words.predicate(ends)}",
     }
 
 
@@ -143,14 +157,14 @@ def mode_forms(words: Words) -> dict[str, str]:
     gap, bound = words.gap, words.bound
     noun = rf"{words.noun('mode')}(?:{gap}{words.qualifier})?"
     content = rf"(?:{gap}(?:{noun}|{words.noun('content')}))?"
-    typed = rf" ?{_LEAD}{_TYPES}"
+    typed = rf" ?{_LEAD}{_TYPES}[)\]>]?"
     ends = rf"(?:{typed}|{words.ends})"
     return {
-        "before": rf"{words.adjective}(?:{TYPE}{gap})?{noun}{ends}",
+        "before": rf"{words.adjective}(?:(?:{TYPE}{gap})?{noun}{ends}|{words.noun('content')}{typed})",
         "after": rf"{bound}{noun}(?:{typed})?(?:{gap}| ?[:,] ?){words.predicate(ends)}",
         "lacks": rf"{bound}{words.lacks}{gap}{words.determined}(?:{noun}{ends}|{_TYPES}{content}{words.ends})",
         "subject": (
-            rf"(?:^|[:;,(.] ?|{bound}{words.determiner}{gap}){_TYPES}{content}{gap}{words.predicate(words.ends)}"
+            rf"(?:^|[:;,(.] ?|{bound}{words.determiner}{gap}){_TYPES}{content}(?:{gap}|{_THEN}){words.predicate(words.ends)}"
         ),
     }
 
