@@ -9,7 +9,6 @@ What keeps look-alikes out is the word after: a refusal either names the negotia
 skill: other" names another one; "unknown skill level" is about something else.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -71,6 +70,16 @@ class Words:
     nouns: Mapping[str, str]
     """By subject: "skill", "skills", "thing" (what else a skill may be called), "mode", "content", "streaming", "push",
     "card"."""
+    denial: str = ""
+    """Words that deny, for sentences that say nothing but a refusal; none: the language has no such form."""
+    neutral: str = ""
+    """Words that such a sentence may have besides."""
+    of_modes: str = ""
+    """Words that it may have besides where it is about a mode."""
+    yields: str = ""
+    """Verbs of modes, of which it must have one: "invalid JSON" is about something else."""
+    does: str = ""
+    """How it goes on where the skill was at work: "the skill could not find it"."""
 
     @property
     def gap(self) -> str:
@@ -114,6 +123,31 @@ class Words:
         whole = rf"(?!{self.gap}{self.limits})"
         refused = rf"(?:{self.refused}|{self.unknown}(?!{self.gap}{self.failure}))"
         return rf"{self.helped}(?:{self.gone}{whole}|{refused}{whole}{ends})"
+
+
+def alone_forms(words: Words) -> dict[str, str]:
+    """Return the patterns for whole sentences that name a subject, deny, and have no other word.
+
+    In any order of words: such a sentence can be about nothing else. "Lookup of skill X: no match".
+    """
+    if not words.denial:
+        return {}
+    between = rf"[^\w{SKILL}{WEAK_SKILL}]*"
+    skill = rf"(?:{SKILL}|\b(?:{words.noun('skill')}|{words.noun('skills')})\b)"
+    other = rf"(?!.*\b{words.unknown} {words.failure})"
+    mode = r"\b(?:text|image|audio|video|application)/[a-z0-9.+*-]{1,80}"
+
+    def whole(subject: str, others: str, also: str) -> str:
+        word = rf"(?:{subject}|(?:{words.denial}|{words.neutral}|{others})(?![\w-]))"
+        denied = rf"(?=.*\b{words.denial}(?![\w-]))"
+        return rf"^(?=.*{subject}){denied}{also}(?>{between}{word})+{between}$"
+
+    return {
+        "skill.alone": whole(
+            rf"(?:{skill}|{WEAK_SKILL})", "(?!)", rf"(?=.*{skill})(?!.*{skill}'?[)\]]? {words.does}){other}"
+        ),
+        "mode.alone": whole(rf"(?:{mode}|\b{words.noun('mode')}\b)", words.of_modes, rf"(?=.*\b{words.yields}\b)"),
+    }
 
 
 def skill_forms(words: Words) -> dict[str, str]:
@@ -191,9 +225,4 @@ def refusal_forms(words: Words) -> dict[str, str]:
     for subject in ("streaming", "push", "card"):
         if subject in words.nouns:
             forms |= {f"{subject}.{order}": source for order, source in capability_forms(words, subject).items()}
-    return forms
-
-
-def compiled(source: str) -> re.Pattern[str]:
-    """Return the compiled pattern. Raises re.error."""
-    return re.compile(source)
+    return forms | alone_forms(words)

@@ -139,7 +139,7 @@ def _tables(document: Mapping[str, object], key: str) -> list[Mapping[str, objec
 
 
 def _language(table: Mapping[str, object]) -> Iterator[Pattern]:
-    words = Words(**{field.name: table[field.name] for field in fields(Words)})  # type: ignore[arg-type]  # our own data
+    words = Words(**{field.name: table[field.name] for field in fields(Words) if field.name in table})  # type: ignore[arg-type]  # our own data
     for name, source in refusal_forms(words).items():
         kind, capability = _SUBJECTS[name.partition(".")[0]]
         yield Pattern(f"{words.code}.{name}", kind, capability, re.compile(source))
