@@ -5,6 +5,8 @@
 * lacks:   "does not support skill X", "找不到技能 X"
 * subject: "X is no longer available" (only where the thing itself is named)
 
+A fifth form, alone, knows no order: a whole sentence in which nothing else is said.
+
 What keeps look-alikes out is the word after: a refusal either names the negotiated skill there, or nothing. "Unknown
 skill: other" names another one; "unknown skill level" is about something else.
 """
